@@ -21,6 +21,7 @@ from leastaction.backends.fused.shifts import Complex, complex_inverse, complex_
 from leastaction.program import Builder, Value
 from leastaction.step.form import Step
 from leastaction.step.rows import Row, Rows, combine
+from leastaction.step.verdict import COARSE
 
 Place = tuple[int, int]
 
@@ -92,6 +93,18 @@ def upright(step: Step, rows: Rows, F: Sequence[Value]) -> Value:
     pivots = [2 * e * width for e, (i, j) in enumerate(places_of(step)) if i == j]
     turned = [imaginary[v].op("eq", 0.0) & ~(F[place + v] > 0.0) for place in pivots for v in range(width)]
     return ~rows.largest(turned)
+
+
+def departing(step: Step, rows: Rows, F: Sequence[Value], M: Sequence[Value]) -> Value:
+    """Whether a pivot differs so much from that of a short step, of M alone, that a root near the prediction may be any
+    of several (`step.verdict`).
+    """
+    n, places, width = step.n, places_of(step), rows.length(_shifts(step))
+    short: dict[Place, Complex] = {(i, j): (M[i * n + j], M[i * n + j] * 0.0) for i, j in places}
+    _eliminate(short, n)
+    pivots = [(2 * e * width, short[i, j][0]) for e, (i, j) in enumerate(places) if i == j]  # inverses, on both sides
+    ratios = [(F[e + v] / own - 1.0, F[e + width + v] / own) for e, own in pivots for v in range(width)]
+    return rows.largest([~(re * re + im * im <= COARSE**2) for re, im in ratios])
 
 
 def solved(step: Step, rows: Rows, F: Sequence[Value], r: Sequence[Row], name: str) -> list[Row]:

@@ -5,8 +5,9 @@ mass is constant and forces do not depend on velocities, so the shifted systems 
 (`patterns`), and nothing is left for the nodes but what changes the forces' derivatives during the step: a stiff spring
 that is linear costs no iteration.
 
-They begin from the prediction, if that is within reach; else from the uniform motion, where the step is known to have
-one root (`uniqueness`). They do not begin again. What they do not solve, the loops do.
+They begin from the prediction, if that is within reach and no pivot tells that the step is too coarse for it
+(`step.verdict`), or if the step is known to have one root (`uniqueness`): then, where the prediction is out of reach,
+from the uniform motion. They do not begin again. What they do not solve, the loops do.
 
 These kernels are made when some steps have needed them (`patience`), as the state counts: a motion that is never stiff
 does not wait for them, nor does a short run of many coordinates. The loops solve such steps until then.
@@ -24,8 +25,9 @@ from leastaction.backends.fused import collocation
 from leastaction.backends.fused.chord import read, repeated, tables, unknowns
 from leastaction.backends.fused.mass import Chords
 from leastaction.backends.fused.nodes import collocates
-from leastaction.backends.fused.patterns import factored, places_of, size_of, upright
+from leastaction.backends.fused.patterns import departing, factored, places_of, size_of, upright
 from leastaction.backends.fused.separable import by_mass
+from leastaction.backends.fused.shifts import slopes_at
 from leastaction.backends.fused.uniqueness import one_root
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.rows import SideBySide, apply, numbers, size
@@ -127,7 +129,11 @@ def _stiffen(own: Chords, rows: SideBySide, B: Builder) -> Program:
     V = [[near.where(a, speed) for a in apply(rows, velocities, row)] for row, speed in zip(z, u, strict=True)]
     Z = collocation.places_of(step, rows, V)
     factors = collocation.linearised(step, rows, B, x, V, factored)
-    wanted = (near | certain) & upright(step, rows, factors)
+    trusted = near
+    if step.branching:
+        anywhere = {"t": x["t"], "q": x["q"], "v": u, "params": x["params"], "inputs": [near * 0.0] * step.channels}
+        trusted = near & ~departing(step, rows, factors, slopes_at(step, B, anywhere)[3])
+    wanted = (trusted | certain) & upright(step, rows, factors)
     after = {
         "points": [a for row in Z for a in row],
         "speeds": [a for row in V for a in row],

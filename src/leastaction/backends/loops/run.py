@@ -367,7 +367,7 @@ def _alone(I, D, A, S, X, i, count):
     predicted = A.fresh == 0 and A.leap == 0 and later
     if A.outer != 0 and X[A.failed * T + i] == LEAPT:
         predicted = False
-    told = S.branching == 1 and not (A.outer != 0 and X[A.soft_before * T + i] <= NEARBY)
+    told = S.branching == 1 and not (A.outer != 0 and 0.0 < X[A.soft_before * T + i] <= NEARBY)
     status, spent, continued = alone(S, I, D, h, predicted, later, told)
     if continued and later:
         count[CONTINUED] += 1

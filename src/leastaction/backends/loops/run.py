@@ -22,7 +22,7 @@ from leastaction.backends.loops.hops import calm, copy, hop, hops, take_step
 from leastaction.backends.loops.increments import DOUBT, ENDED, GOOD, KEEP, LEFT, SOLVED, begin
 from leastaction.backends.loops.increments import ITERATIONS as SEEN_ITERATIONS
 from leastaction.backends.loops.keeping import drive, is_noted, next_note, note_states, store_states
-from leastaction.backends.loops.machine import W, address_of, at, call_kernel, native, reader
+from leastaction.backends.loops.machine import W, address_of, all_of, any_of, at, call_kernel, load, native, reader
 from leastaction.backends.loops.mass_chords import chord, set_mass
 from leastaction.backends.loops.noise import set_floor, set_noise
 from leastaction.backends.loops.solver import alone, velocity_at
@@ -58,18 +58,13 @@ def run(I, D, place, states, Y, counts, stored, scratch, tangent, looks):
 
 @native
 def _any(values, lanes):
-    found = 0
-    while found < lanes and values[found] == 0.0:
-        found += 1
-    return found < lanes
+    """Whether a number of one of the lanes is not zero; without a branch for each lane, which nobody could foresee."""
+    return values[0] != 0.0 if lanes == 1 else any_of(load(values))
 
 
 @native
 def _all(values, lanes):
-    found = 0
-    while found < lanes and values[found] != 0.0:
-        found += 1
-    return found == lanes
+    return values[0] != 0.0 if lanes == 1 else all_of(load(values))
 
 
 @native
@@ -172,19 +167,7 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
             if check != 0 and _halts(A, X, k, group, looks, scratch):
                 A.halted[group] = 1
                 return
-        for i in range(L):
-            if alive[i] != 0.0:
-                count = at(counts, who[i] * COUNTS)
-                spent = 0
-                if A.fused == 0 or A.fresh != 0:
-                    spent += int(X[A.iterations * T + i])
-                if A.outer != 0:
-                    spent += int(X[A.soft_iterations * T + i])
-                count[STEPS] += 1
-                count[ITERATIONS] += spent
-                A.most[0] = max(A.most[0], spent)
-                if A.fused == 1:
-                    A.undone[0] = max(A.undone[0], X[A.left * T + i])
+        _count(A, X, who, counts)
         if A.columns > 0 and alive[0] != 0.0 and not carry(I, D, A, S1, X, k, tangent):
             _write(A, X, A.alive, 0, 0.0)
             counts[who[0] * COUNTS + STEPS] -= 1
@@ -207,6 +190,26 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
         if is_noted(A, note, k):
             note_states(A, X, k, note, who, counts)
             note += 1
+
+
+@native
+def _count(A, X, who, counts):
+    """Count a step of the lanes that are alive, the iterations it took, and what these left undone."""
+    T, kernels, most, undone = A.stride, A.fused == 1, A.most[0], A.undone[0]
+    chords, newton = A.outer != 0, not kernels or A.fresh != 0
+    for i in range(A.lanes):
+        if X[A.alive * T + i] != 0.0:
+            count, spent = at(counts, who[i] * COUNTS), 0
+            if newton:
+                spent += int(X[A.iterations * T + i])
+            if chords:
+                spent += int(X[A.soft_iterations * T + i])
+            count[STEPS] += 1
+            count[ITERATIONS] += spent
+            most = max(most, spent)
+            if kernels:
+                undone = max(undone, X[A.left * T + i])
+    A.most[0], A.undone[0] = most, undone
 
 
 @native
@@ -263,15 +266,15 @@ def _iterate_softly(A, X, Y, scratch, who, counts):
     """
     L, T = A.lanes, A.stride
     alive, rest, failed = at(X, A.alive * T), at(X, A.rest * T), at(X, A.failed * T)
-    inner, outer, started = at(X, A.inner_wanted * T), at(X, A.outer_wanted * T), at(X, A.started * T)
-    again = False
-    for i in range(L):
-        if alive[i] != 0.0 and rest[i] > 0.0:
-            rest[i] -= 1.0
-            outer[i] = 0.0
-            if A.inner != 0:
-                inner[i] = 0.0
-            _write(A, X, A.failed, i, 1.0)
+    inner, outer = at(X, A.inner_wanted * T), at(X, A.outer_wanted * T)
+    if _any(rest, L):
+        for i in range(L):
+            if alive[i] != 0.0 and rest[i] > 0.0:
+                rest[i] -= 1.0
+                outer[i] = 0.0
+                if A.inner != 0:
+                    inner[i] = 0.0
+                _write(A, X, A.failed, i, 1.0)
     if A.once != 0 and _any(inner, L):
         call_kernel(A.once, X, Y, scratch)
     if A.inner != 0:
@@ -287,7 +290,16 @@ def _iterate_softly(A, X, Y, scratch, who, counts):
             counts[who[0] * COUNTS + ITERATIONS] += int(X[A.soft_iterations * T])
             call_kernel(A.afresh, X, Y, scratch)
             _land(A, X, Y, scratch)
-    for i in range(L):
+    if _any(failed, L):
+        _give_up(A, X, Y, scratch)
+
+
+@native
+def _give_up(A, X, Y, scratch):
+    """Lanes where chords failed go on with Newton."""
+    T, again = A.stride, False
+    alive, rest, failed, started = (at(X, A.alive * T), at(X, A.rest * T), at(X, A.failed * T), at(X, A.started * T))
+    for i in range(A.lanes):
         if alive[i] != 0.0 and failed[i] != 0.0:
             again = True
             X[A.left * T + i] = 0.0

@@ -360,28 +360,14 @@ def where(typing_context, chosen, x, y):
     return _vector(_vector, _vector, _vector), codegen
 
 
-def _flags(builder, x):
-    """A bit for each of the W numbers: whether it is not zero."""
-    c = builder.fcmp_unordered("!=", x, ir.Constant(_TYPE, [0.0] * W))
-    return builder.bitcast(c, ir.IntType(W))
-
-
 @intrinsic
 def any_of(typing_context, x):
     """Whether one of the W numbers is not zero."""
 
     def codegen(context, builder, signature, arguments):
-        return builder.icmp_unsigned("!=", _flags(builder, arguments[0]), ir.Constant(ir.IntType(W), 0))
-
-    return types.boolean(_vector), codegen
-
-
-@intrinsic
-def all_of(typing_context, x):
-    """Whether none of the W numbers is zero."""
-
-    def codegen(context, builder, signature, arguments):
-        return builder.icmp_unsigned("==", _flags(builder, arguments[0]), ir.Constant(ir.IntType(W), 2**W - 1))
+        c = builder.fcmp_unordered("!=", arguments[0], ir.Constant(_TYPE, [0.0] * W))
+        flags = builder.bitcast(c, ir.IntType(W))
+        return builder.icmp_unsigned("!=", flags, ir.Constant(ir.IntType(W), 0))
 
     return types.boolean(_vector), codegen
 

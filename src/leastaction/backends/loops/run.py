@@ -22,7 +22,7 @@ from leastaction.backends.loops.hops import calm, copy, hop, hops, take_step
 from leastaction.backends.loops.increments import DOUBT, ENDED, GOOD, KEEP, LEFT, SOLVED, begin
 from leastaction.backends.loops.increments import ITERATIONS as SEEN_ITERATIONS
 from leastaction.backends.loops.keeping import drive, is_noted, next_note, note_states, store_states
-from leastaction.backends.loops.machine import W, address_of, all_of, any_of, at, call_kernel, load, native, reader
+from leastaction.backends.loops.machine import W, address_of, any_of, at, call_kernel, load, native, reader
 from leastaction.backends.loops.mass_chords import chord, set_mass
 from leastaction.backends.loops.noise import set_floor, set_noise
 from leastaction.backends.loops.solver import alone, velocity_at
@@ -58,13 +58,23 @@ def run(I, D, place, states, Y, counts, stored, scratch, tangent, looks):
 
 @native
 def _any(values, lanes):
-    """Whether a number of one of the lanes is not zero; without a branch for each lane, which nobody could foresee."""
-    return values[0] != 0.0 if lanes == 1 else any_of(load(values))
+    """Whether a number of one of the lanes is not zero: a whole vector is asked at once, without a branch for each lane,
+    which nobody could foresee.
+    """
+    if lanes == W:
+        return any_of(load(values))
+    found = 0
+    while found < lanes and values[found] == 0.0:
+        found += 1
+    return found < lanes
 
 
 @native
 def _all(values, lanes):
-    return values[0] != 0.0 if lanes == 1 else all_of(load(values))
+    found = 0
+    while found < lanes and values[found] != 0.0:
+        found += 1
+    return found == lanes
 
 
 @native

@@ -58,8 +58,8 @@ def run(I, D, place, states, Y, counts, stored, scratch, tangent, looks):
 
 @native
 def _any(values, lanes):
-    """Whether a number of one of the lanes is not zero: a whole vector is asked at once, without a branch for each lane,
-    which nobody could foresee.
+    """Whether a number of one of the lanes is not zero: a whole vector is asked at once, without a branch for each
+    lane, which nobody could foresee.
     """
     if lanes == W:
         return any_of(load(values))

@@ -108,6 +108,35 @@ def test_chords_correct_twice_where_derivatives_change_during_a_step():
         assert ("once" in kernels) == twice and "inner" in kernels
 
 
+@pytest.mark.parametrize("s", [2, 3, 4, 7, 8])
+def test_eigenvectors_have_an_entry_that_is_one(s):
+    """One product less for each, and into and out still undo each other."""
+    found = nodes.nodes_of(gauss(s))
+    for real, imaginary in zip(*(part.T for part in found.out), strict=True):
+        assert any((a, b) == (1.0, 0.0) for a, b in zip(real, imaginary, strict=True))
+    back = found.out[0] @ found.into[0] + found.out[1] @ found.into[1]
+    assert np.allclose(back, np.eye(s), rtol=0, atol=1e-11)
+
+
+def test_entries_that_differ_by_their_sign_are_multiplied_once():
+    B = Builder([("a", 2), ("x", 2)])
+    (a, b), x = B.values("a"), B.values("x")
+    rows = [[-a, a], [-b, b], [-a, -b], [a, b], [a, a]]
+    found = [collocation.along(row, x) for row in rows]
+    program = B.build(y=indices(found, B))
+    assert sum(op == "mul" for op, *_ in program.code) == 5
+    one, two = np.array([0.3, -1.7]), np.array([2.9, 0.4])
+    matrix = np.array([[-0.3, 0.3], [1.7, -1.7], [-0.3, 1.7], [0.3, -1.7], [0.3, 0.3]])
+    assert np.allclose(program(one, two)["y"], matrix @ two, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize(("method", "first"), [("P4N4Q8Gau", True), ("P6N6Q12Gau", True), ("P8N8Q16Gau", False)])
+def test_the_first_chord_of_lanes_takes_derivatives_of_the_middle_where_it_stays_short(method, first):
+    kernels = programs.step_programs(PENDULUM, la.method(method)).kernels
+    assert ("shifts" in dict(kernels["once"].outputs)) == first
+    assert ("shifts" in dict(kernels["advance"].outputs)) != first
+
+
 @pytest.mark.parametrize(("iterations", "known"), [(1.0, True), (2.0, False), (1.25, False)])
 def test_the_square_of_the_first_rate_is_known_after_the_second_chord_alone(iterations, known):
     """A plain chord shrinks the error to 10⁻⁷; the chord behind it, which corrects twice, by 10⁻¹⁴. Where the chord

@@ -72,7 +72,8 @@ def collocated(
     chords (`stiff`) do not begin again.
 
     A chord that is always the `first` of a step also writes down what `shifted` needs. For one trajectory both wait for
-    results most of the time, so that it costs less to do them together.
+    results most of the time, so that it costs less to do them together; in lanes it saves sines beyond all bounds,
+    which a kernel that goes on to the next step has, and the verdict knows that nothing came before.
     """
     x = read(step, rows, B)
     (weights,), movers = rows.columns("weights 0"), moving(step)
@@ -162,8 +163,8 @@ def _changes(
         dZ, dV = [ways[k][g] for k in movers], [moves[k][g] for k in movers]
         for j in movers:
             own = [j * n + k for k in movers]
-            momenta[j].append(_dot([m_q[i] for i in own], dZ))
-            forces[j].append(_dot([f_q[i] for i in own], dZ) + _dot([f_v[i] for i in own], dV))
+            momenta[j].append(along([m_q[i] for i in own], dZ))
+            forces[j].append(along([f_q[i] for i in own], dZ) + along([f_v[i] for i in own], dV))
     changes = [[Value(B, B.const(0.0))] * len(row) for row in moves]
     for j in movers:
         reached = _reached(step, rows, _weighed(forces[j], weights))
@@ -294,6 +295,29 @@ def linearised(
         "inputs": inputs,
     }
     return (written or inverses)(step, rows, B, at)
+
+
+def along(row: Sequence[Value], values: Sequence[Value]) -> Value:
+    """Σ_k row_k values_k. Entries of a derivative often differ by their sign alone, as where an angle between two
+    coordinates is read: such entries are multiplied once, and of such rows one is summed.
+    """
+    B, signed = row[0].B, [_signed(entry) for entry in row]
+    turned = signed[0][0]
+    parts: dict[int, Value] = {}
+    for (negative, base), value in zip(signed, values, strict=True):
+        before = parts.get(base)
+        if before is None:
+            parts[base] = -value if negative != turned else value
+        else:
+            parts[base] = before - value if negative != turned else before + value
+    found: Value = total([Value(B, base) * value for base, value in parts.items()])
+    return -found if turned else found
+
+
+def _signed(entry: Value) -> tuple[bool, int]:
+    """Whether an entry is written as the negative of another one, and that other one, or itself."""
+    op, *arguments = entry.B.code[entry.k]
+    return (True, arguments[0]) if op == "neg" else (False, entry.k)
 
 
 def _dot(row: Sequence[Any], values: Sequence[Any]) -> Any:

@@ -90,8 +90,12 @@ def nodes_of(method: Galerkin) -> Nodes | None:
     shift, T = np.linalg.eig(places * method.table.b)
     keep = shift.imag >= 0
     by_parts = T[:, keep] * np.where(shift.imag > 0, 2.0, 1.0)[keep]
+    # Vectors may have any length: an entry that is 1 needs no product.
+    largest = np.abs(by_parts).argmax(axis=0), np.arange(by_parts.shape[1])
+    leading = by_parts[largest]
+    by_parts, into = by_parts / leading, np.linalg.inv(T)[keep] * leading[:, None]
+    by_parts[largest] = 1.0
     out = np.stack([by_parts.real, -by_parts.imag])
-    into = np.linalg.inv(T)[keep]
     return Nodes(
         places,
         rounded(folded).reshape(half, s - half),

@@ -36,6 +36,9 @@ Blocks = list[tuple[str, int]]
 MOST_INSTRUCTIONS = 4000
 MOST_CHORD_INSTRUCTIONS = 8000
 MOST_TWICE = 4000  # … and so for chords that correct twice, where plain ones may be longer
+# Instructions of a chord up to which all of them stand where they can begin, and up to which the first chord of lanes
+# finds derivatives of the step's middle: longer ones take longer so, since too many values wait.
+MOST_PROMPT = 1600
 MOST_HELD = 40  # unknowns of a step with constraints
 FEWEST_CHORDS = 7  # where Newton costs less than so many chords, there are no chords: measured in lanes …
 FEWEST_COLLOCATED = 4.2  # … and so for chords of collocation, of which fewer are needed
@@ -95,7 +98,7 @@ def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, so
             kernels = _chords(step, own, lambda: _one_by_one(step, blocks, own), chords, one)
     own = own if kernels else None
     rows, B = _one_by_one(step, blocks, own)
-    kernels["advance"] = advance(system, step, rows, B, one, own, energy)
+    kernels["advance"] = advance(system, step, rows, B, one, own, energy, _linearises(kernels))
     if one is not None:
         kernels |= {"fresh": newton(step, one, blocks, True), "kept": newton(step, one, blocks, False)}
         if (certain := one_root(step)) is not None:
@@ -229,7 +232,7 @@ def side_by_side(system: Lagrangian, method: Galerkin, lanes: int) -> StepProgra
     chords = max(1, min(MOST_CHORDS, int(NEWTONS * newtons)))
     kernels = _chords(step, own, builder, chords, None)
     ahead, B = builder()
-    onward = advance(system, step, ahead, B, None, own, False, linearises="once" not in kernels)
+    onward = advance(system, step, ahead, B, None, own, False, _linearises(kernels))
     found = {"advance": onward, **kernels}
     if not stiff.stiffens(own, lanes):
         return StepPrograms(found, chords, rows)
@@ -330,12 +333,24 @@ def _chords(
         last = collocation.ended(step, *builder())
         plain, better = (collocated(step, mass, *builder(), chords, twice) for twice in (False, True))
         if _varied(step) and len(better.code) <= MOST_TWICE and work(better) <= TWICE * work(plain):
-            if builder()[0].side_by_side:
-                plain = prompt(collocated(step, mass, *builder(), chords, first=True))
-            return found | {"once": plain, "inner": better, "outer": last}
+            first = collocated(step, mass, *builder(), chords, first=True)
+            once = first if builder()[0].side_by_side or len(first.code) <= MOST_PROMPT else plain
+            return found | {"once": _prompt(once), "inner": _prompt(better), "outer": last}
         return found | {"inner": plain, "outer": last}
     found = {"restart": restart(step, *builder())}
     return found | {"inner": chord(step, mass, *builder(), chords), "outer": mass_chord.ended(step, *builder())}
+
+
+def _linearises(kernels: dict[str, Program]) -> bool:
+    """Whether the kernel that goes on to the next step finds what chords take from its middle: else the first chord
+    does.
+    """
+    return "once" not in kernels or "shifts" not in dict(kernels["once"].outputs)
+
+
+def _prompt(program: Program) -> Program:
+    """The same program, its instructions where they can begin, if not too many values have to wait then."""
+    return prompt(program) if len(program.code) <= MOST_PROMPT else program
 
 
 def _varied(step: Step) -> bool:

@@ -360,6 +360,18 @@ def where(typing_context, chosen, x, y):
     return _vector(_vector, _vector, _vector), codegen
 
 
+@intrinsic
+def any_of(typing_context, x):
+    """Whether one of the W numbers is not zero."""
+
+    def codegen(context, builder, signature, arguments):
+        c = builder.fcmp_unordered("!=", arguments[0], ir.Constant(_TYPE, [0.0] * W))
+        flags = builder.bitcast(c, ir.IntType(W))
+        return builder.icmp_unsigned("!=", flags, ir.Constant(ir.IntType(W), 0))
+
+    return types.boolean(_vector), codegen
+
+
 def _of_all(builder, found, both):
     """Join the two halves of a vector by `both`, again and again, until every number is the result for all."""
     width, none = W, ir.Constant(_TYPE, ir.Undefined)

@@ -26,7 +26,7 @@ from leastaction.backends.loops.keeping import drive, is_noted, next_note, note_
 from leastaction.backends.loops.machine import W, address_of, at, call_kernel, native, reader
 from leastaction.backends.loops.mass_chords import chord, set_mass
 from leastaction.backends.loops.noise import set_floor, set_noise
-from leastaction.backends.loops.softly import any_of, iterate_softly, write
+from leastaction.backends.loops.softly import any_lane, iterate_softly, write
 from leastaction.backends.loops.solver import alone, velocity_at
 from leastaction.backends.loops.sweep import prepare, read_solver, set_given, set_inputs, set_times, sweep
 from leastaction.backends.loops.swift_chords import swift_begin, swift_impulse
@@ -93,7 +93,7 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
         S.ahead[0] = 0
         S.known[0] = 0
     while k < end:
-        if not any_of(alive, L):
+        if not any_lane(alive, L):
             return
         hopped = False
         if plainly and not (k == first and A.halted[group] != 0) and calm(A, X):
@@ -141,7 +141,7 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
                 if A.begin != 0 and not _all(started, L):
                     call_kernel(A.begin, X, Y, scratch)
                 call_kernel(A.leap, X, Y, scratch)
-                if A.fresh != 0 and any_of(at(X, A.fresh_wanted * L), L):
+                if A.fresh != 0 and any_lane(at(X, A.fresh_wanted * L), L):
                     _iterate_fused(A, X, Y, scratch)
                     call_kernel(settle, X, Y, scratch)
             elif A.fused == 1:
@@ -149,14 +149,14 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
                     iterate_softly(A, X, Y, scratch, who, counts)
                 if A.fresh != 0:
                     _iterate_fused(A, X, Y, scratch)
-                    if A.unique != 0 and any_of(trouble, L):
+                    if A.unique != 0 and any_lane(trouble, L):
                         call_kernel(A.unique, X, Y, scratch)
                         _iterate_fused(A, X, Y, scratch)
                 if settle != 0:
                     call_kernel(settle, X, Y, scratch)
             else:
                 _iterate(I, D, A, S, X)
-            if any_of(trouble, L):
+            if any_lane(trouble, L):
                 for i in range(L):
                     if trouble[i] != 0.0:
                         _alone(I, D, A, S1, X, i, at(counts, who[i] * COUNTS))
@@ -164,9 +164,9 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
                             write(A, X, A.failed, i, 1.0)
                         if A.patience > 0 and started[i] != 0.0:
                             write(A, X, A.given_up, i, X[A.given_up * T + i] + 1.0)
-                if not any_of(alive, L):
+                if not any_lane(alive, L):
                     return  # time, prediction and lengths stay as they were before the step
-            if A.recall != 0 and any_of(at(X, A.failed * T), L):
+            if A.recall != 0 and any_lane(at(X, A.failed * T), L):
                 call_kernel(A.recall, X, Y, scratch)
             if A.ending != 0:
                 if ends(I, D, A, S1, X, k, group, counts, looks, scratch):
@@ -174,19 +174,7 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
             elif check != 0 and _halts(A, X, k, group, looks, scratch):
                 A.halted[group] = 1
                 return
-        for i in range(L):
-            if alive[i] != 0.0:
-                count = at(counts, who[i] * COUNTS)
-                spent = 0
-                if A.fused == 0 or A.fresh != 0:
-                    spent += int(X[A.iterations * T + i])
-                if A.outer != 0:
-                    spent += int(X[A.soft_iterations * T + i])
-                count[STEPS] += 1
-                count[ITERATIONS] += spent
-                A.most[0] = max(A.most[0], spent)
-                if A.fused == 1:
-                    A.undone[0] = max(A.undone[0], X[A.left * T + i])
+        _count(A, X, who, counts)
         if A.columns > 0 and alive[0] != 0.0 and not carry(I, D, A, S1, X, k, tangent):
             write(A, X, A.alive, 0, 0.0)
             counts[who[0] * COUNTS + STEPS] -= 1
@@ -198,7 +186,7 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
         elif hopped:
             copy(Y, X, A.unsure + 1)
         elif A.fused == 1:
-            if any_of(alive, L):
+            if any_lane(alive, L):
                 call_kernel(A.advance, X, Y, scratch)
         else:
             advance(I, D, A, S, X)
@@ -211,6 +199,26 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
             note += 1
         if A.patience > 0 and A.stiff == 0 and X[A.given_up * T] >= A.patience:
             return  # until there are kernels for such steps
+
+
+@native
+def _count(A, X, who, counts):
+    """Count a step of the lanes that are alive, the iterations it took, and what these left undone."""
+    T, kernels, most, undone = A.stride, A.fused == 1, A.most[0], A.undone[0]
+    chords, newton = A.outer != 0, not kernels or A.fresh != 0
+    for i in range(A.lanes):
+        if X[A.alive * T + i] != 0.0:
+            count, spent = at(counts, who[i] * COUNTS), 0
+            if newton:
+                spent += int(X[A.iterations * T + i])
+            if chords:
+                spent += int(X[A.soft_iterations * T + i])
+            count[STEPS] += 1
+            count[ITERATIONS] += spent
+            most = max(most, spent)
+            if kernels:
+                undone = max(undone, X[A.left * T + i])
+    A.most[0], A.undone[0] = most, undone
 
 
 @native
@@ -256,7 +264,7 @@ def _iterate_fused(A, X, Y, scratch):
     L = A.lanes
     fresh, kept = at(X, A.fresh_wanted * L), at(X, A.kept_wanted * L)
     while True:
-        newton, keeping = any_of(fresh, L), any_of(kept, L)
+        newton, keeping = any_lane(fresh, L), any_lane(kept, L)
         if not (newton or keeping):
             return
         if newton and keeping:

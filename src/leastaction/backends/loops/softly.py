@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from leastaction.backends.layout import COUNTS, ITERATIONS
-from leastaction.backends.loops.machine import at, call_kernel, native
+from leastaction.backends.loops.machine import W, any_of, at, call_kernel, load, native
 from leastaction.step.verdict import FOLLOWED
 
 
 @native
-def any_of(values, lanes):
+def any_lane(values, lanes):
+    """Whether a number of one of the lanes is not zero: a whole vector is asked at once, without a branch for each
+    lane, which nobody could foresee.
+    """
+    if lanes == W:
+        return any_of(load(values))
     found = 0
     while found < lanes and values[found] == 0.0:
         found += 1
@@ -32,23 +37,23 @@ def iterate_softly(A, X, Y, scratch, who, counts):
     """
     L, T = A.lanes, A.stride
     alive, rest, failed = at(X, A.alive * T), at(X, A.rest * T), at(X, A.failed * T)
-    inner, outer, started = at(X, A.inner_wanted * T), at(X, A.outer_wanted * T), at(X, A.started * T)
-    again = False
-    for i in range(L):
-        if alive[i] != 0.0 and rest[i] > 0.0:
-            rest[i] -= 1.0
-            outer[i] = 0.0
-            if A.inner != 0:
-                inner[i] = 0.0
-            write(A, X, A.failed, i, 1.0)
-    if A.once != 0 and any_of(inner, L):
+    inner, outer = at(X, A.inner_wanted * T), at(X, A.outer_wanted * T)
+    if any_lane(rest, L):
+        for i in range(L):
+            if alive[i] != 0.0 and rest[i] > 0.0:
+                rest[i] -= 1.0
+                outer[i] = 0.0
+                if A.inner != 0:
+                    inner[i] = 0.0
+                write(A, X, A.failed, i, 1.0)
+    if A.once != 0 and any_lane(inner, L):
         call_kernel(A.once, X, Y, scratch)
     if A.inner != 0:
-        while any_of(inner, L):
+        while any_lane(inner, L):
             call_kernel(A.inner, X, Y, scratch)
-        if A.march != 0 and any_of(failed, L):
+        if A.march != 0 and any_lane(failed, L):
             march(A, X, Y, scratch, who, counts)
-    if any_of(outer, L):
+    if any_lane(outer, L):
         land(A, X, Y, scratch)
         if A.march != 0 and A.inner == 0 and failed[0] != 0.0:
             march(A, X, Y, scratch, who, counts)
@@ -56,7 +61,16 @@ def iterate_softly(A, X, Y, scratch, who, counts):
             counts[who[0] * COUNTS + ITERATIONS] += int(X[A.soft_iterations * T])
             call_kernel(A.afresh, X, Y, scratch)
             land(A, X, Y, scratch)
-    for i in range(L):
+    if any_lane(failed, L):
+        give_up(A, X, Y, scratch, who, counts)
+
+
+@native
+def give_up(A, X, Y, scratch, who, counts):
+    """Lanes where chords failed go on with chords of stiff steps or with Newton."""
+    T, again = A.stride, False
+    alive, rest, failed, started = at(X, A.alive * T), at(X, A.rest * T), at(X, A.failed * T), at(X, A.started * T)
+    for i in range(A.lanes):
         if alive[i] != 0.0 and failed[i] != 0.0:
             again = True
             X[A.left * T + i] = 0.0
@@ -119,7 +133,7 @@ def march(A, X, Y, scratch, who, counts):
             inner[i] = 0.0
             X[A.outer_wanted * T + i] = 0.0
             write(A, X, A.failed, i, 1.0)
-    while any_of(inner, L):
+    while any_lane(inner, L):
         call_kernel(A.inner, X, Y, scratch)
 
 
@@ -129,7 +143,7 @@ def land(A, X, Y, scratch):
     land early; if that was too early, it goes on.
     """
     outer, landed = at(X, A.outer_wanted * A.stride), A.land == 0
-    while any_of(outer, A.lanes):
+    while any_lane(outer, A.lanes):
         call_kernel(A.outer, X, Y, scratch)
         if A.follow != 0 and X[A.early * A.stride] != 0.0:
             call_kernel(A.land, X, Y, scratch)

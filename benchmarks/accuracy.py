@@ -1,4 +1,4 @@
-"""Pace and tolerances: `python benchmarks/accuracy.py`, or `--only comet,arenstorf,tolerances,advice,pythagorean`.
+"""Pace and tolerances: `python benchmarks/accuracy.py`, or `--only` some of these, with commas between them:
 
 comet        Kepler, e = 0.99, ten orbits with order 16: steps per orbit and error of position, equal steps and paces.
              The exact motion begins with the same floats as the runs; it comes from Kepler's equation with 50 digits.
@@ -13,6 +13,8 @@ tolerances   tol = 10⁻³ … 10⁻¹² on the catalogue and on strangers, syst
              the time of the chosen run with its preparation, the time of the best (method, h) found by brute force
              among equal steps, and among steps of pace="auto" where no equal step does; the ratio of both times, and
              the time of advice and both runs. "told": the tolerance was missed, and the run has said so.
+first        where the chosen run takes more than 3 times as long as the best one of brute force: both for the first
+             time, each in a process with an empty cache of machine code.
 advice       how long la.advise takes, beside the run that it chooses: for the first time, in a process with an empty
              cache of machine code, where the run compiles, too, in a process of its own; and again in the same process.
 
@@ -45,6 +47,7 @@ ADVISED = (1e-6, 1e-12)  # tolerances for which advice is timed
 MEMBERS = ("P2N2Q4Gau", "P3N3Q6Gau", "P4N4Q8Gau", "P6N6Q12Gau", "P8N8Q16Gau", "P12N12Q24Gau")
 BRUTE_STEPS = 2.0 ** np.arange(3, 16, 0.5)
 REPEATS, ENOUGH = 15, 0.15  # runs, or seconds of the processor after which no more are done
+WITHIN = 3.0  # times as long as the best run the chosen one may take
 CLOSED, TURNS = 1e-10, 100  # the closure asked for, and how often each run is measured
 ALONE, UNTIL, WHOLE = "the steps alone", "a stepper that is ready, until t_end", "la.integrate"
 READY, BUILT, SIMULATED = "propagate_until", "taylor_adaptive and propagate_until", "a simulation"
@@ -353,7 +356,28 @@ def tolerances(names: list[str]) -> None:
     ratios = np.array([float(row[7]) for row in rows if row[5] != "none"])
     well = sum("MISSED" not in row[2] and "told" not in row[2] for row in rows)
     print(f"{well} of {len(rows)} kept; ratios: median {np.median(ratios):.1f}, worst {ratios.max():.1f}, at most 3: "
-          f"{(ratios <= 3).sum()} of {len(ratios)}")  # fmt: skip
+          f"{(ratios <= WITHIN).sum()} of {len(ratios)}")  # fmt: skip
+
+
+def first() -> None:
+    """Runs that take more than WITHIN times as long as the best: both for the first time, and again, as tabulated."""
+    rows = []
+    for row in kept("accuracy")["tolerances"]["rows"]:
+        if row[5] != "none" and float(row[7]) > WITHIN:
+            ours, best = (_alone(_running, row[0], _labelled(row[0], label)) for label in (row[3], row[5]))
+            pays = (best - ours) / (1e-3 * (float(row[4]) - float(row[6])))
+            rows.append([row[0], row[1], row[3], f"{ours:.2f}", row[5], f"{best:.2f}", f"{max(pays, 0.0):.0f}"])
+    header = ["problem", "tol", "chosen", "first: s", "best", "first: s", "runs after which the best is ahead"]
+    table("first", "The first run, with an empty cache", header, rows)
+
+
+def _labelled(name: str, label: str) -> dict[str, Any]:
+    """Method, step and pace of a run that a table names, "P2N2Q4Gau auto, 1919"."""
+    how, steps = label.split(", ")
+    method, _, pace = how.partition(" ")
+    if pace:
+        raise ValueError(f"the step of {label} is one of s, which its number does not tell")
+    return {"method": method, "h": _named(name)[1] / int(steps), "pace": None}
 
 
 def advice(names: list[str]) -> None:
@@ -553,5 +577,7 @@ if __name__ == "__main__":
         advice(options.problems.split(","))
     if "pythagorean" in options.only:
         pythagorean(options.until)
+    if "first" in options.only:
+        first()
     if "tolerances" in options.only:
         tolerances(options.problems.split(","))

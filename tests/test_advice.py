@@ -217,6 +217,32 @@ def test_rounding_that_two_runs_share_is_told():
         la.integrate(pendulum, q0=[np.pi - 1e-6], v0=[0.0], t_end=40.0, tol=1e-8)
 
 
+@pytest.mark.parametrize(("common", "kept"), [(0.0, True), (1.0, False)])
+def test_rounding_on_the_way_is_seen_in_further_runs(common, kept, monkeypatch):
+    """What one unit in the last place may do at the worst time is a bound, a thousand times too large near encounters:
+    further runs, whose rounding is another one, show what it does. What all runs have in common they do not show.
+    """
+    problem, runs, run = la.problems.get("pendulum"), [], single.run_one
+    question = single.Question(problem.system, (problem.q0, problem.p0, None), 3.7, 0.0, None, None)
+    advice = replace(question.advice(1e-6), rounding=1.0, common=common)
+    monkeypatch.setattr(single, "run_one", lambda *args, **how: (runs.append(how["h"]), run(*args, **how))[1])
+    options = {"output": None, "store": None, "every": 1, "events": None}
+    if kept:
+        path = single.advised(question, advice, options)
+        assert len(set(runs)) == 2 + single.SAMPLES and path.advice.reached <= 1e-6
+        assert np.abs(path.q[-1] - problem.exact(3.7)[0]).max() <= path.advice.reached * path.advice.size
+    else:
+        with pytest.warns(RuntimeWarning, match="was missed"):
+            single.advised(question, advice, options)
+
+
+def test_nothing_is_rounded_at_rest():
+    """A motion that stays where it begins has no size, and no error."""
+    free = la.Lagrangian(lambda q, v: 0.5 * (v @ v), n=2)
+    path = la.integrate(free, q0=[1.0, 2.0], v0=[0.0, 0.0], t_end=10.0, tol=1e-6)  # a warning would fail the test
+    assert path.advice.reached == 0.0 and np.array_equal(path.q[-1], [1.0, 2.0])
+
+
 @pytest.mark.parametrize(("h", "length"), [(0.39, 1e4), (0.0123, -77.7), (2.0, 1.0), (1e-9, 3.3e-5)])
 def test_steps_that_meet_the_end(h, length):
     """The rounding of h becomes an error of the time at the end: a step is taken for which it is small."""
@@ -589,6 +615,41 @@ def test_large_sums_keep_a_tolerance():
     fine = la.integrate(system, "P8N8Q16Gau", **start, h=0.02, every=2**40)
     assert path.advice.growth is not None and path.advice.reached <= 1e-8
     assert np.abs(path.q[-1] - fine.q[-1]).max() <= 1e-8 * path.advice.size
+
+
+def test_many_bodies_stay_a_sum():
+    """Hundreds of pairs written out would take minutes to differentiate and to compile; with a pace they must be."""
+    bodies = [
+        la.problems.n_body(np.ones(N), np.random.default_rng(N).normal(size=(N, 3)), np.zeros((N, 3))).system
+        for N in (10, 60)
+    ]
+    few, many = (single.measurable(system, None) for system in bodies)
+    assert isinstance(few, la.Lagrangian) and isinstance(many, Sum)
+    assert isinstance(single.measurable(bodies[0], "auto"), la.Lagrangian)
+
+
+def test_steps_in_haste_are_not_continued():
+    """A step over an encounter is continued, which takes a large sum minutes; in haste it fails."""
+    comet = la.problems.n_body([1.0, 1e-3], [[0, 0], [1, 0]], [[0, 0], [0, 0.1]])
+    run = {"h": 0.05, "t_end": 3.0}
+    start = comet.q0, comet.p0, None
+    with pytest.raises(la.StepFailed, match="did not converge") as failed:
+        single.run_one(comet.system, "P8N8Q16Gau", start, hasty=True, **run)
+    try:
+        patient = single.run_one(comet.system, "P8N8Q16Gau", start, **run).stats["newton_iterations"]
+    except la.StepFailed as failure:
+        patient = failure.iterations
+    assert failed.value.iterations < patient
+
+
+@pytest.mark.slow
+def test_a_hundred_bodies_that_meet_are_refused():
+    """No equal steps that can be afforded lead through the encounters, and no pace can be made: the error says so."""
+    N, rng = 100, np.random.default_rng(5)
+    bodies = la.problems.n_body(np.ones(N) / N, rng.normal(size=(N, 3)), 0.3 * rng.normal(size=(N, 3)))
+    with pytest.raises(la.StepFailed) as failed:
+        la.integrate(bodies.system, q0=bodies.q0, p0=bodies.p0, t_end=10.0, tol=1e-6)
+    assert any("tol= has tried shorter and shorter steps" in note for note in failed.value.__notes__)
 
 
 def test_neighbours_grow_as_the_tangent_map_does(monkeypatch):

@@ -12,6 +12,7 @@ from leastaction.pilots.answer import answer
 from leastaction.pilots.asked import Asked
 from leastaction.pilots.budget import Budget
 from leastaction.pilots.lab import MOST, Lab, Pilot
+from leastaction.pilots.reach import reach
 from leastaction.pilots.step import Mark, measured
 
 
@@ -114,6 +115,23 @@ def test_the_answer_goes_to_the_shortest_steps(monkeypatch):
     here.asked = Asked(runs, "", 1, 0.0, here.length, (None,), False, omega=2.0)
     found = answer(here, here.asked, None, here.length, 1e-14, None)
     assert found is not None and found.known.steps == MOST and found.unsure < 1e-14
+
+
+def test_pilots_whose_steps_are_dear_have_few(monkeypatch):
+    """No pilot takes longer than MOST_SECONDS, as far as the steps before tell."""
+    runs = Runs(monkeypatch, each=0.01)
+    here = lab_of(runs)
+    here.pilot(8, 0.1, None)
+    assert here.shortest(None) == pytest.approx(10.0 * 0.01 / lab.MOST_SECONDS)
+    answer(here, here.asked, None, here.length, 1e-30, None)
+    assert max(round(10.0 / h) for _, h in runs.done if h > 1e-3) <= 1.01 * lab.MOST_SECONDS / 0.01
+
+
+@pytest.mark.parametrize(("part", "whole"), [(0.6, True), (0.4, False)])
+def test_a_pilot_that_is_nearly_the_run_is_the_run(part, whole, monkeypatch):
+    runs = Runs(monkeypatch)
+    here = lab_of(lambda *given: runs(*given[:2], part * given[2], *given[3:]))
+    assert reach(here, "auto").time == pytest.approx(10.0 if whole else 4.0)
 
 
 def test_steps_with_much_continuation_are_not_lengthened(monkeypatch):

@@ -132,7 +132,7 @@ def ensemble(
     if tol is not None:
         if method is not None or h is not None or steps is not None or digits is not None:
             raise ValueError("with tol= the method and h are chosen: give t_end= and none of method, h, steps, digits")
-        system = measurable(system, inputs)
+        system = measurable(system, pace, inputs)
         many = Many(system, (q0, p0, v0), t_end, t0, params, pace, events)
         advice = many.advice(check_tolerance(tol))
         method, pace = advice.chosen.method, advice.chosen.pace

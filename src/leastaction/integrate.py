@@ -177,7 +177,7 @@ def integrate(
         )  # fmt: skip
     if method is not None or h is not None or steps is not None:
         raise ValueError("with tol= the method and h are chosen: give t_end= and none of method, h and steps")
-    system = measurable(system, inputs)
+    system = measurable(system, pace, inputs)
     if digits is not None:
         raise ValueError("tol= is for float64: with digits= give a method and h")
     watch(events, system)  # a mistake in an event must not wait for the measurements
@@ -235,5 +235,5 @@ def advise(
     >>> advice.chosen.error <= 1e-8
     True
     """
-    question = Question(measurable(system), (q0, p0, v0), t_end, t0, params, pace)
+    question = Question(measurable(system, pace), (q0, p0, v0), t_end, t0, params, pace)
     return question.advice(check_tolerance(tol))

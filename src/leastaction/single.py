@@ -20,7 +20,7 @@ from leastaction.events import Event, Impact
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import FLOAT64
-from leastaction.pilots import LAST, UNKEPT, Asked, choose, choose_by_dispersion
+from leastaction.pilots import LAST, UNKEPT, UNSURE, Asked, choose, choose_by_dispersion
 from leastaction.results.assembly import from_archive, from_memory
 from leastaction.results.path import Path
 from leastaction.run.advice import EPS, Advice, Option
@@ -39,6 +39,10 @@ FINER = 1.25  # the steps of the chosen run are shorter by this factor than thos
 TRIES = 5  # the most runs that try to keep a tolerance
 SHORTER = 0.2  # the smallest factor of the step from one try to the next
 NOISY, LUCKY = 30.0, 3.0  # if rounding is this near to tol, it may be so many times the difference of two runs
+SAMPLES, BETWEEN = (
+    3,
+    0.93,
+)  # further runs that show what rounding does on the way: their number, and how much shorter their steps are
 MORE, TIMELY = 32, 256  # a run may have one step in so many more, and so many numbers of steps are looked at, at most
 ULPS = 2.0  # units in the last place by which rounding may move the end of a run
 SIZED = 16  # states from which the size of a motion is measured
@@ -109,7 +113,7 @@ class Question:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     last = t0 + math.copysign(until, t_end - t0)
-                    path = self.run(
+                    path = self.attempt(
                         SCOUT, math.copysign(h, t_end - t0), last, self.pace, every=LAST, events=self.decisive
                     )
             except StepFailed:
@@ -123,6 +127,10 @@ class Question:
         return run_one(
             self.system, method, self.start, h=h, t_end=t_end, t0=self.t0, params=self.params, pace=pace, **options
         )
+
+    def attempt(self, method: str, h: float, t_end: Any, pace: Any, **options: Any) -> Path:
+        """A run that shorter steps may follow: of a large system no step is continued, which would take minutes."""
+        return self.run(method, h, t_end, pace, hasty=not self.system.has_tangent, **options)
 
     def advice(self, tol: float) -> Advice:
         """Method and step for a tolerance, and the pace, if paces may be tried."""
@@ -146,7 +154,7 @@ class Question:
         def pilot(method: str, h: float, t_end: float, pace: Any, every: int, tangent: bool, most: int) -> Path:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                return self.run(
+                return self.attempt(
                     method, h / unit, t_end, pace, every=every, tangent=tangent, most=most, events=self.walls or None
                 )  # fmt: skip
 
@@ -187,12 +195,13 @@ def _beside(
         p = system.momentum(q, v, t0, params)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return replace(question, start=(q, p, None)).run(method, h, t_end, None, every=every, events=question.events)
+        beside = replace(question, start=(q, p, None))
+        return beside.attempt(method, h, t_end, None, every=every, events=question.events)
 
 
-def measurable(system: System, inputs: Any = None) -> System:
-    """The system as pilots can run it: a sum is written out, unless it is large. Inputs, which belong to steps, are
-    refused.
+def measurable(system: System, pace: Any, inputs: Any = None) -> System:
+    """The system as pilots can run it: a sum is written out, unless it is large and has no pace. Inputs, which belong
+    to steps, are refused.
     """
     check_system(system)
     if inputs or system.inputs:
@@ -200,7 +209,7 @@ def measurable(system: System, inputs: Any = None) -> System:
             "tol= tries many methods and steps, and inputs have values for the steps of one method: give method= and "
             "h=, and compare with a run of h/2"
         )
-    return system.expanded() if system.has_tangent else system
+    return system.expanded() if system.has_tangent or pace is not None else system
 
 
 def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path:
@@ -232,18 +241,26 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
             size = size if math.isfinite(size) else _range(path)
             break
         size = max(size, _range(path))  # the pilot may have been shorter
-        unseen = _unseen(advice, end(path), size)
+        common, unseen = _unseen(advice, path, end(path), size)
         gap = float(np.abs(end(path) - end(first)).max() / size)
-        last, reached = reached, float(max(gap * (LUCKY if unseen > tol / NOISY else 1.0), unseen))
+        last, reached = reached, float(max(gap * (LUCKY if unseen > tol / NOISY else 1.0), common))
         stuck += last is not None and reached > last / 2
         shorter = max(SHORTER, (0.3 * tol / reached) ** (1 / order)) if reached else 1.0
         seconds = 2 * spent / shorter
         # tol is kept; or nobody can know the end of the motion; or the error is rounding; or a try would be too dear.
-        if reached <= tol or advice.horizon is not None or max(unseen / tol, stuck) > 1 or seconds > CHECKED_SECONDS:
+        if reached <= tol or advice.horizon is not None or max(common / tol, stuck) > 1 or seconds > CHECKED_SECONDS:
             break
         h = h * FINER * shorter
-    if advice.horizon is not None and reached is not None and reached <= tol:  # the errors of the pilot shrink later
-        advice = replace(advice, horizon=None, notes=tuple(x for x in advice.notes if not x.startswith(UNKEPT)))
+    if checked and reached is not None and reached <= tol:
+        if unseen <= tol or SAMPLES * spent > CHECKED_SECONDS:
+            reached = max(reached, unseen)
+        else:  # rounding on the way may be larger than tol, and is another one in every run: a few runs show it
+            others = [_solvable(question, chosen, h * BETWEEN**k, LAST)[1] for k in range(1, SAMPLES + 1)]
+            scatter = max(float(np.abs(end(path) - end(one)).max()) for one in others)
+            reached = max(reached, LUCKY * scatter / size)
+    if reached is not None and reached <= tol:  # the errors of the pilot shrink later
+        sure = tuple(one for one in advice.notes if not one.startswith((UNKEPT, UNSURE)))
+        advice = replace(advice, horizon=None, notes=sure)
     made = None if path.advice is None else path.advice.made
     notes = advice.notes
     if not checked:
@@ -275,20 +292,31 @@ def _range(path: Path) -> float:
     return float(np.ptp(np.asarray(path.q, float), axis=0).max())
 
 
-def _unseen(advice: Advice, q: Any, size: float) -> float:
-    """The error that two runs may share: rounding on the way, grown until the end, and the rounding of the end."""
-    return max(np.nan_to_num(advice.rounding), ULPS * EPS * float(np.abs(q).max()) / size)
+def _unseen(advice: Advice, path: Path, q: Any, size: float) -> tuple[float, float]:
+    """Errors that the difference of two runs may not show: those that all runs have in common, of the rounding of the
+    start and of the end; and these with rounding on the way, grown until the end. Nothing is rounded at rest.
+    """
+    if path.output is None and not (_range(path) or np.any(path.velocity())):
+        return 0.0, 0.0
+    last = ULPS * EPS * float(np.abs(q).max()) / size
+    return max(np.nan_to_num(advice.common), last), max(np.nan_to_num(advice.rounding), last)
 
 
 def _solvable(question: Question, chosen: Option, h: float, every: int) -> tuple[float, Path]:
     """A run with this step, or with a shorter one, since a run may meet steps that are harder than its pilot's."""
     events = question.decisive or None
-    for _ in range(TRIES - 1):
+    for attempt in range(TRIES):
         try:
-            return h, question.run(chosen.method, h, question.t_end, chosen.pace, every=every, events=events)
-        except StepFailed:
+            return h, question.attempt(chosen.method, h, question.t_end, chosen.pace, every=every, events=events)
+        except StepFailed as failure:
+            if attempt == TRIES - 1:
+                failure.add_note(
+                    "tol= has tried shorter and shorter steps, and these were the last. Where bodies come near to each "
+                    "other give pace=, a function of q that is small there, or soften L; or give method= and h="
+                )
+                raise
             h = h / 2
-    return h, question.run(chosen.method, h, question.t_end, chosen.pace, every=every, events=events)
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _energy_told(path: Path) -> list[str]:

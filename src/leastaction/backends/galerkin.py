@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.layout import CONTINUED, ITERATIONS, STATUS, STEPS
+from leastaction.backends.layout import CONTINUED, ITERATIONS, SOLVER, STATUS, STEPS
 from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, Failure
 from leastaction.backends.stepper import Start, require_inputs
@@ -29,13 +29,14 @@ class GalerkinStepper:
 
     energy   fused steps in lanes also compute the range of the energy
     threads  that may share the work of one trajectory
+    hasty    whether a step fails that only continuation could solve (`hurry`)
     check    whether an event may lie in a step, asked after every one (`looks`)
     phase    of a composition: where in a whole step these steps begin, and how long they are, in parts of h
     """
 
     # The integers of its state: what the loops count, the most iterations, and what the state means.
     INTEGERS: tuple[str, ...] = ("status", "steps", "iterations", "continued", "most", "stiff", "layout")
-    threads = 1
+    threads, hasty = 1, False
 
     def __init__(
         self,
@@ -101,6 +102,13 @@ class GalerkinStepper:
             return done - begun + self.advance(steps - (done - begun), every, first, rows)
         return done - begun
 
+    def hurry(self) -> None:
+        """From now on a step after the first fails that only continuation could solve: in large systems that takes
+        minutes.
+        """
+        self.hasty, memory = True, self.run.solvers.memory
+        memory.I[memory.number(self.run.tally("alone"), SOLVER, "hasty")] = 1
+
     def drive(self, first: int, count: int) -> None:
         """The inputs of the steps to come, where there are any."""
         start = self._start
@@ -113,6 +121,8 @@ class GalerkinStepper:
         old = self.run
         how = replace(old.backend, stiff=old.backend.stiff + 1)
         self.run = Trajectories(how, self.size, self._start.t, self._start.h, self.row)
+        if self.hasty:
+            self.hurry()
         how.give(self.run.solvers, int(self.run.solvers.memory.I[self.run.number("alone")]), self._start.params)
         values = old.get()
         old.block(values, "alive")[...] = 1.0

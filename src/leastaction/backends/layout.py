@@ -288,6 +288,7 @@ SOLVER = Record.of(
         "iterations": "spent on the step solved last",
         "turned": "1 if its determinant has another sign than at h → 0; with multipliers: 1 if it is negative",
         "unique": "1 if the step in hand is known to have one root within reach",
+        "hasty": "1 if no later step is continued: it fails instead",
         "ahead": "of explicit steps: 1 if positions are a step ahead of momenta, …",
         "known": "… 1 if the force at the start is known",
         "even": "of sums: 1 if all coordinates have the same mass, which is diagonal",

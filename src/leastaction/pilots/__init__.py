@@ -30,9 +30,9 @@ the next advice, which finds its code ready, may choose better.
 """
 
 from leastaction.pilots.asked import Asked
-from leastaction.pilots.choice import UNKEPT, choose
+from leastaction.pilots.choice import UNKEPT, UNSURE, choose
 from leastaction.pilots.dispersion import choose_by_dispersion
 from leastaction.pilots.growth import at_fixed_time
 from leastaction.pilots.lab import LAST
 
-__all__ = ["LAST", "UNKEPT", "Asked", "at_fixed_time", "choose", "choose_by_dispersion"]
+__all__ = ["LAST", "UNKEPT", "UNSURE", "Asked", "at_fixed_time", "choose", "choose_by_dispersion"]

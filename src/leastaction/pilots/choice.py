@@ -15,6 +15,7 @@ from leastaction.run.advice import Advice, Option
 
 SLOWER = 3.0  # times the cost with a pace, or without one: then the slower of both is not measured any more
 UNKEPT = "the tolerance cannot be kept in float64"
+UNSURE = "no smaller error can be told apart: two pilots"
 
 
 def choose(asked: Asked, tol: float) -> Advice:
@@ -31,7 +32,8 @@ def choose(asked: Asked, tol: float) -> Advice:
     return Advice(
         system=asked.name, t0=asked.t0, t_end=asked.t_end, tol=tol, options=tuple(options),
         chosen=good[0] if good else min(options, key=lambda one: one.error),
-        growth=piloted.growth, horizon=piloted.horizon, size=piloted.size, rounding=piloted.rounding.last,
+        growth=piloted.growth, horizon=piloted.horizon, size=piloted.size,
+        rounding=piloted.rounding.last, common=piloted.rounding.common,
         bytes_per_state=8 * (2 * asked.n + 1), notes=_notes(piloted, options, left, found.spared),
     )  # fmt: skip
 
@@ -85,10 +87,7 @@ def _notes(piloted: Trial, options: list[Option], left: list[int], spared: str) 
                      "long: give pace=, a function of q that is small there")  # fmt: skip
     unsure = piloted.answer.unsure * piloted.growth.factor
     if unsure > piloted.tol and piloted.horizon is None:
-        notes.append(
-            f"two runs of order {2 * asked.reference} differ by {unsure:.1e} at the end: no smaller error can be told "
-            "apart"
-        )
+        notes.append(f"{UNSURE} of order {2 * asked.reference} differ by {unsure:.1e}, grown to the end")
     if piloted.horizon is not None:
         rounded = piloted.rounding.largest
         notes.append(

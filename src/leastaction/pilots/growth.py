@@ -55,11 +55,13 @@ def scales(path: Any) -> tuple[FloatArray, float]:
 @dataclass(frozen=True)
 class Rounding:
     """What rounding makes of the positions at the end of the run: the rounding of the start, if the largest error that
-    it was on the way may come again; and one unit in the last place of the state at the worst time.
+    it was on the way may come again; one unit in the last place of the state at the worst time; and what all runs have
+    in common, one unit in the last place of the start and of E₀.
     """
 
     largest: float = 0.0
     last: float = 0.0
+    common: float = 0.0
 
 
 def growth_of(
@@ -76,7 +78,8 @@ def growth_of(
     growth = replace(growth, factor=growth.over(length - pilot)) if rate else growth
     largest = float(spread.rounded.max()) * growth.factor
     # Beyond the pilot rounding is taken to grow like t: if it grows exponentially, two runs differ by as much.
-    rounding = Rounding(largest, spread.last * max(1.0, length / pilot))
+    longer = max(1.0, length / pilot)
+    rounding = Rounding(largest, spread.last * longer, spread.common * longer)
     return growth, rounding, _until(t, np.maximum.accumulate(spread.rounded), tol, rate) if largest > tol else length
 
 
@@ -87,25 +90,28 @@ class Spread:
     size      of the tangent map
     rounded   what the rounding of the start makes of positions
     last      what one unit in the last place of the state at the worst time makes of the positions at the end
+    common    what such units of the start and of E₀ do, which are the same in all runs
     """
 
     size: FloatArray
     rounded: FloatArray
     last: float
+    common: float
 
 
 def spread_of(lab: Lab, path: Any, scale: FloatArray) -> Spread:
     """How far motions come apart: from the tangent map; where a run cannot carry it, from a run that begins beside."""
     asked = lab.asked
     if asked.linear:
-        return Spread(np.ones(len(path.t)), np.zeros(len(path.t)), 0.0)
+        return Spread(np.ones(len(path.t)), np.zeros(len(path.t)), 0.0, 0.0)
     start = np.abs(np.concatenate([path.q[0], path.p[0]]).astype(float)) / scale
     if asked.near is not None:
         return _from_beside(lab, path, scale, float(start.max()))
     D = np.asarray(at_fixed_time(path), float) * scale[None, None, :] / scale[None, :, None]
     rounded = ROUNDED * EPS * (np.abs(D[:, : asked.n]) * start).max(axis=(1, 2))
-    last = max(_on_the_way(path, D, scale), float((EPS * _by_energy(path) / scale[: asked.n]).max()))
-    return Spread(np.abs(D).max(axis=(1, 2)), rounded, last)
+    energy = float((EPS * _by_energy(path) / scale[: asked.n]).max())
+    first = float(EPS * (np.abs(D[-1, : asked.n]) @ start).max())
+    return Spread(np.abs(D).max(axis=(1, 2)), rounded, max(_on_the_way(path, D, scale), energy), max(first, energy))
 
 
 def _from_beside(lab: Lab, path: Any, scale: FloatArray, start: float) -> Spread:
@@ -120,7 +126,8 @@ def _from_beside(lab: Lab, path: Any, scale: FloatArray, start: float) -> Spread
     away = [np.abs(np.asarray(a, float) - np.asarray(b, float)) for a, b in ((path.q, other.q), (path.p, other.p))]
     size = np.maximum(np.concatenate(away, axis=1) / scale, TINY).max(axis=1) / BESIDE
     states = np.abs(np.concatenate([path.q, path.p], axis=1).astype(float) / scale).max(axis=1)
-    return Spread(size, ROUNDED * EPS * start * size, EPS * float((states * size[-1] / size).max()))
+    worst = EPS * float((states * size[-1] / size).max())
+    return Spread(size, ROUNDED * EPS * start * size, worst, EPS * start * float(size[-1]))
 
 
 def _until(t: FloatArray, rounded: FloatArray, tol: float, rate: float) -> float:

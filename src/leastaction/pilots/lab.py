@@ -17,11 +17,14 @@ from leastaction.pilots.budget import Budget
 FloatArray = NDArray[np.float64]
 
 LONGEST = 1000  # steps 2/ω of a pilot
-MOST = 40 * LONGEST  # steps of a pilot run: a run that needs more is given up
+MOST = 40 * LONGEST  # steps of a pilot run: a run that needs more is given up, …
+MOST_SECONDS = 3.0  # … and so is one that would take longer
+ROOM = 1.05  # with a pace steps half as long may be a little more than twice as many
 LONGER = 1.25  # times as long are steps that may be tried where MOST steps have not led to the end
 LONG_ENOUGH = 5e-3  # seconds that are measured once; shorter times twice
 STRAINED_PART = 1 / 8  # of a pilot's steps, that needs continuation: shorter steps may cost less
 TAUT_PART = 1 / 400  # of a pilot's steps, at least two: a quarter of its time, so that longer steps cost no less
+ENOUGH = 64  # steps that tell how long one takes
 LAST = 2**40  # as `every`: only the last state is stored
 FAILING = (StepFailed, ArithmeticError, np.linalg.LinAlgError)  # what a pilot may end with
 
@@ -70,6 +73,10 @@ class Lab:
         self._exhausted: dict[int, float] = {} if before is None or before.t_end != t_end else before._exhausted
         # The latest pilot with each member and pace, until whatever end.
         self.latest: dict[Any, Pilot] = {} if before is None else before.latest
+        # The seconds of a step of each member with each pace.
+        self.each: dict[Any, float] = {} if before is None else before.each
+        # The latest time, after the start, at which a step could not be solved.
+        self.failed: float = 0.0 if before is None else before.failed
         # How far each pace leads (`reach`).
         self.reaches: dict[Any, Any] = {} if before is None or before.t_end != t_end else before.reaches
         self.strained: bool = False if before is None else before.strained  # whether the first steps of a pilot were
@@ -98,10 +105,14 @@ class Lab:
         return self.noted(s, h, pace, path, spent)
 
     def shortest(self, pace: Any) -> float:
-        """The shortest steps that may be tried: MOST of shorter ones do not lead to the end."""
+        """The shortest steps that may be tried: MOST of shorter ones, or as many as can be done in MOST_SECONDS, do not
+        lead to the end.
+        """
         if pace is None:
-            return self.length / MOST
-        known = [one.h * one.steps / MOST for (*_, place), one in self._known.items() if one and place == id(pace)]
+            return self.length * max(1 / MOST, self.each.get((self.asked.reference, id(pace)), 0.0) / MOST_SECONDS)
+        known = [
+            ROOM * one.h * one.steps / MOST for (*_, place), one in self._known.items() if one and place == id(pace)
+        ]
         return max(min(known, default=0.0), LONGER * self._exhausted.get(id(pace), 0.0))
 
     def done(self, s: int, h: float, pace: Any) -> bool:
@@ -129,6 +140,8 @@ class Lab:
             return None
         found = Pilot(s, h, state, steps, length, spent, int(path.stats.get("continued", 0)))
         self._known[_key(s, h, pace)] = self.latest[s, id(pace)] = found
+        if steps >= ENOUGH:
+            self.each[s, id(pace)] = spent / steps
         return found
 
     def timed(
@@ -148,6 +161,10 @@ class Lab:
         clock = time.thread_time()
         try:
             return run(*given)
+        except StepFailed as failure:
+            if failure.path.pace is None:
+                self.failed = max(self.failed, abs(failure.time - self.asked.t0))
+            raise
         finally:
             self.budget.spent += time.thread_time() - clock
 

@@ -13,6 +13,7 @@ SCOUTED = 0.25  # the part of the run in which a first step is found where no fr
 ROUGH = 0.1  # two answers that differ by more than this say nothing of how many halvings are left
 HALVINGS = 10  # the most halvings of a step, until the answer is known
 SECONDS = 0.3  # the most that a pilot run may take; longer pilots are cut
+NEARLY = 2.0  # if the whole run is no more than so many times as long as a pilot can be, the pilot is the whole run
 AFFORDED, TRIAL = 0.1, 8  # seconds of a first run for the answer, and the steps from which its cost is estimated
 FIRST = 0.5  # the first steps of the search for the answer are this over ω; LONGEST are 2/ω
 
@@ -45,11 +46,10 @@ def _reach(lab: Lab, pace: Any) -> Reach | None:
         try:
             path, spent = lab.timed(lab.asked.reference, h, lab.t_end, pace, most=most)
             lab.noted(lab.asked.reference, h, pace, path, spent)
-            reached = abs(float(path.t[-1]) - lab.asked.t0)
-            if reached > (1 - 1e-9) * length:
-                reached = length
-            longer = length / max(reached, 1e-300)  # beyond what was reached, as before
-            return Reach(reached, abs(float(path.pace.t[-1])) * longer, math.ceil(path.stats["steps"] * longer))
+            reached = max(abs(float(path.t[-1]) - lab.asked.t0), 1e-300)
+            longer = length / reached  # beyond what was reached, as before
+            s = abs(float(path.pace.t[-1])) * longer
+            return Reach(reached if longer > NEARLY else length, s, math.ceil(path.stats["steps"] * longer))
         except FAILING:
             h /= 2
         except ValueError:
@@ -75,7 +75,7 @@ def affordable(lab: Lab, pace: Any) -> float:
             path, spent = lab.timed(asked.reference, h, asked.t0 + lab.signed(TRIAL * h), pace)
         except FAILING:
             return math.inf
-        each = max(spent - lab.fixed(asked.reference, pace), 1e-9) / TRIAL
+        each = lab.each[asked.reference, id(pace)] = max(spent - lab.fixed(asked.reference, pace), 1e-9) / TRIAL
         lab.strained = path.stats.get("continued", 0) >= STRAINED_PART * TRIAL
     return max(h * AFFORDED / each, min(10 / asked.omega, h * SECONDS / each), 2 / asked.omega)
 

@@ -82,12 +82,7 @@ def trial(found: Ways, tol: float) -> Trial:
         ends = answers(lab, lab.asked, length, tol) if length else {}
         answer = best_known(ends, tol)
         if answer is None:
-            raise ValueError(
-                f"no step of {run.name} from the start can be solved, down to h = "
-                f"{1 / run.omega / 2**HALVINGS:.1e}. The motion may meet a singularity, such as a collision, or come "
-                "near to one: then give pace=, a function of q that is small there. With method= and h= la.StepFailed "
-                "says where and why"
-            )
+            raise ValueError(_unsolved(lab))
         if answer.unsure <= tol / 4:
             lab.asked = replace(lab.asked, paces=tuple(ends))
         short = length * run.omega <= SHORT
@@ -98,6 +93,19 @@ def trial(found: Ways, tol: float) -> Trial:
         if one.kept >= length or short or one.aim > tol:
             return one
         length = max(0.8 * one.kept, length / 8)  # beyond this length no answer is known
+
+
+def _unsolved(lab: Lab) -> str:
+    """Why there is no answer, and what to try."""
+    asked = lab.asked
+    until = "from the start" if lab.failed == 0 else f"until t = {asked.t0 + lab.signed(lab.length):.4g}"
+    met = "" if lab.failed == 0 else f" They lead to t = {asked.t0 + lab.signed(lab.failed):.4g}."
+    least = max(1 / asked.omega / 2**HALVINGS, lab.shortest(None) if None in asked.paces else 0.0)
+    return (
+        f"no steps of {asked.name} {until} can be solved, down to h = {least:.1e}.{met} The motion may meet a "
+        "singularity, such as a collision, or come near to one: then give pace=, a function of q that is small there. "
+        "With method= and h= la.StepFailed says where and why"
+    )
 
 
 def _lab_until(lab: Lab, length: float) -> Lab:

@@ -87,6 +87,9 @@ class Advice:
     rounding : float
         What one unit in the last place of the state, at the worst time, makes of the end, relative to `size`. Two runs
         may share such an error, so that their difference does not show it. NaN: not known.
+    common : float
+        What one unit in the last place of the start, and of the energy of a pace, makes of the end: all runs have it in
+        common. NaN: not known.
     reached : float or None
         After the run, its estimated error; for an ensemble, the largest of the trajectories that were measured.
     made : MadePace or None
@@ -125,6 +128,7 @@ class Advice:
     horizon: float | None = None
     size: float = math.nan
     rounding: float = math.nan
+    common: float = math.nan
     bytes_per_state: int = 0
     reached: float | None = None
     made: MadePace | None = None
@@ -207,6 +211,7 @@ class Advice:
             "horizon": None if self.horizon is None else _text(self.horizon),
             "size": _text(self.size),
             "rounding": _text(self.rounding),
+            "common": _text(self.common),
             "bytes_per_state": self.bytes_per_state,
             "reached": None if self.reached is None else _text(self.reached),
             "notes": list(self.notes),
@@ -233,7 +238,8 @@ class Advice:
             growth=growth or None,
             horizon=None if horizon is None else _real(horizon),
             size=_real(told["size"]),
-            rounding=_real(record.get("rounding")),  # earlier versions had none
+            rounding=_real(record.get("rounding")),  # earlier versions had none, …
+            common=_real(record.get("common")),  # … nor this
             bytes_per_state=integer(entry(record, "bytes_per_state"), "bytes_per_state"),
             reached=None if reached is None else _real(reached),
             notes=tuple(text(note, "a note") for note in notes),

@@ -111,6 +111,8 @@ def stretch(
         stepper = at_work(plan, starts.part(*part), standing.part(*part))
         if isinstance(stepper, GalerkinStepper):
             stepper.threads = threads
+            if plan.hasty:
+                stepper.hurry()
         rows, looks = block.rows[slice(*part)], Looks(plan, standing.part(*part))
         while goes_on and not stepper.status().all() and stepper.done < end:
             clock = time.perf_counter()

@@ -44,6 +44,7 @@ class Plan:
     open     whether an event, at that time, ends the run, so that the number of steps is not known
     allow_unstable   whether h may be unstable on a linear system
     advice   how method and h were chosen, if they were
+    hasty    whether a step fails that only continuation could solve: of pilots, which then try shorter steps
     """
 
     system: System
@@ -61,6 +62,7 @@ class Plan:
     open: bool = False
     allow_unstable: bool = False
     advice: Advice | None = None
+    hasty: bool = False
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -114,6 +116,7 @@ def plan_run(
     pace: Any = None,
     most: int | None = None,
     advice: Advice | None = None,
+    hasty: bool = False,
     many: bool = False,
 ) -> tuple[Plan, Starts]:
     """What was asked for, by `la.integrate` or `la.ensemble`, checked; and where the trajectories begin.
@@ -158,6 +161,7 @@ def plan_run(
             until=None if t_end is None else (t_end, count),
             allow_unstable=allow_unstable,
             advice=advice,
+            hasty=hasty,
         )
         driven = given_inputs(inputs, system, plan.method, arithmetic, t0, h, count, many)
         check_driven(plan, driven)

@@ -39,7 +39,7 @@ from leastaction.backends.loops.shifts import (
 )
 from leastaction.backends.loops.summed import summed_noise, summed_velocity
 from leastaction.backends.loops.sweep import jacobian, lay_out, prepare, push_on, set_given, set_times, sweep
-from leastaction.backends.status import BRANCH_ENDS, COARSE, GOING_WELL, IN_DOUBT, SINGULAR
+from leastaction.backends.status import BRANCH_ENDS, COARSE, GOING_WELL, IN_DOUBT, NOT_CONVERGED, SINGULAR
 from leastaction.step.continuation import ARRIVED, FASTEST, FROM_REST, PARTS, PROLONG, SMALLEST
 from leastaction.step.continuation import again as again_in_python
 from leastaction.step.continuation import onward as onward_in_python
@@ -465,8 +465,9 @@ def within_reach(S, z):
 def alone(S, I, D, h, predicted, later, told):
     """The step from S.t, S.q, S.p by Newton, from the prediction S.z if there is one; where there is none, or it is
     wild, or the step is too coarse for it, from the `linearised` step; a first step `at_once`; else by continuation.
-    `later` tells that the step is not the first one, so that other iterations have failed before. Where any root is
-    good enough, Newton is tried from the uniform motion, too. With `told` coarse steps are told by their pivots.
+    `later` tells that the step is not the first one, so that other iterations have failed before; a later step that is
+    `hasty` fails instead of being continued. Where any root is good enough, Newton is tried from the uniform motion,
+    too. With `told` coarse steps are told by their pivots.
 
     Returns the status, the iterations spent, and whether continuation was needed.
     """
@@ -518,6 +519,8 @@ def alone(S, I, D, h, predicted, later, told):
         if at_once(S, I, D, h):
             return ended(S, I, D, h), S.iterations[0], False
         spent += S.iterations[0]
+    if later and S.hasty[0] == 1:
+        return NOT_CONVERGED, spent, False
     status, noisy = BRANCH_ENDS, 0
     while status != GOING_WELL and noisy < 2:
         status = continue_from_rest(S, I, D, h, noisy)

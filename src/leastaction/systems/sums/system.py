@@ -41,6 +41,7 @@ FloatArray = NDArray[np.float64]
 EPS = float(np.finfo(float).eps)
 ROUND_OFF = 64  # units in the last place of the terms of g and ġ, or of the state
 MOST_EXPANDED = 200  # coordinates of a sum that is written out as one Program
+QUICKLY = 12_000  # instructions of all rows that are differentiated and compiled in seconds: thirty bodies in space
 
 
 class Sum(Usual):
@@ -209,8 +210,9 @@ class Sum(Usual):
 
     @property
     def has_tangent(self) -> bool:
-        """Whether a run can carry the derivatives of its states: of the system `expanded`, if there is one."""
-        return self.n <= MOST_EXPANDED
+        """Whether a run can soon carry the derivatives of its states: of the system `expanded`, if that is short."""
+        written = sum(term.rows * len(term.local.program.code) for term in self.terms)
+        return self.n <= MOST_EXPANDED and written <= QUICKLY
 
     def expanded(self) -> Lagrangian:
         """The same system as one Lagrangian, every row written out: for computations that only small systems allow."""

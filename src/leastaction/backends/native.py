@@ -54,8 +54,8 @@ _RULES = ("step/continuation.py", "step/crossing.py", "step/verdict.py")
 _APART = (
     "set_step", "set_products", "set_given", "set_times", "set_mass", "jacobian", "factor", "solve", "invert", "_miss",
     "newton", "chord", "chords", "continue_from_rest", "alone", "_alone", "_iterate", "_iterate_fused",
-    "iterate_softly", "give_up", "iterate_stiffly", "march", "ends", "crossing", "by_kernels", "advance", "sweep", "move",
-    "single", "settle", "set_bumps",
+    "iterate_softly", "give_up", "iterate_stiffly", "march", "ends", "crossing", "by_kernels", "advance", "sweep",
+    "move", "single", "settle", "set_bumps",
     "shifted", "stiffly", "set_dense", "by_dense", "set_sparse", "by_sparse", "summed_velocity", "level", "leap",
     "by_jacobian", "linearised", "linearly", "see_rounding", "_piece", "take", "wait", "settle_sum", "newton_of_sum",
     "solve_along", "missed", "negative", "negative_mass", "turned_dense", "turned_jacobian", "turned_sparse",

@@ -112,6 +112,8 @@ def events(I, D, place, kernel, count, lengths, starts, params, which, z, places
         for j in range(n):
             for v in range(s):
                 S.z[j // across * S.stride + v * across + j % across] = z[(k * s + v) * n + j]
+        for j in range(S.n * S.stride, S.components * S.stride):
+            S.z[j] = 0.0  # multipliers are not given: those of another step must not be the prediction
         while seen < MOST_VALUES and f[0] != 0.0 and f[1] != 0.0 and f[0] == f[0]:
             near = tolerance(x[0] if abs(f[0]) < abs(f[1]) else x[1], EPS)
             if abs(x[1] - x[0]) <= near:

@@ -576,3 +576,26 @@ def test_a_crossing_is_where_a_step_of_that_length_ends():
     tau, _, states = singles.crossings(watched.program, *given, np.array([[0.0, 1.0, -0.3, 0.0]]), params)
     assert tau[0] == 1.0
     np.testing.assert_allclose(states, end, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("method", ["simpson", "P4N4Q8Gau"])
+def test_a_crossing_does_not_depend_on_the_steps_solved_before(method):
+    """A memory that has solved other steps gives the bits of a fresh one, multipliers or not."""
+    method = la.method(method)
+    system = la.Lagrangian(lambda q, v: 0.5 * (v @ v) - 9.81 * q[1], n=2, constraints=lambda q: (q @ q - 1) / 2)
+    angles = np.linspace(-1.5, -0.01, 40)
+    q = np.stack([np.sin(angles), -np.cos(angles)], axis=1)
+    p = np.linspace(0.5, 5.0, 40)[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    starts, h, params = np.concatenate([np.zeros((40, 1)), q, p], axis=1), np.full(40, 0.3), system.values()
+    used = single_steps(backend(system, method, 1))
+    z, _ = used.polynomials(starts, h, params)
+    program = watch({"line": la.Event(lambda q, p: q[0] - 0.1)}, system).program
+    begin, end = starts[:, 1] - 0.1, starts[:, 1] + z[:, -1, 0] - 0.1
+    brackets = np.stack([0 * h, 0 * h + 1, begin, end], axis=1)
+    rows = np.flatnonzero(begin * end < 0)
+    assert len(rows) > 10
+    for k in rows:
+        given = np.zeros(1, np.int64), starts[[k]], h[[k]], z[[k]], brackets[[k]], params
+        again = single_steps(backend(system, method, 1)).crossings(program, *given)
+        for found, wanted in zip(used.crossings(program, *given), again, strict=True):
+            assert found.tobytes() == wanted.tobytes()

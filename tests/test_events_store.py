@@ -125,6 +125,36 @@ def test_trajectories_of_one_chunk_with_unlike_numbers_of_events_at_more_digits(
     assert (stored.events["zero"].t == paths.events["zero"].t).all()
 
 
+def on_a_rod(**driven):
+    return la.Lagrangian(lambda q, v: 0.5 * (v @ v) - 9.81 * q[1], n=2, constraints=lambda q: (q @ q - 1) / 2, **driven)
+
+
+AT_A_WALL = {"line": la.Event(lambda q, p: q[0]), "wall": la.Impact(lambda q: q[0] + 0.5, restitution=0.95)}
+
+
+@pytest.mark.parametrize("method", ["simpson", "P4N4Q8Gau"])
+@pytest.mark.parametrize("how", ["alone", "with everything", "in lanes"])
+def test_a_constrained_run_in_parts_meets_its_wall_as_the_run_in_one_does(tmp_path, method, how):
+    """Events are located by single steps: those after a resume have no step before them."""
+    steps, driven, more = 120, {}, {}
+    if how == "with everything":
+        driven = {"force": lambda q, v, u: u * v[::-1] - 0.01 * v, "inputs": {"u": 1}}
+        more = {"inputs": {"u": 0.1 * np.sin(np.arange(float(steps)))[:, None]}, "tangent": True}
+    start = on_a_rod(**driven), method, [1.0, 0.0], [0.0, 0.3]
+    integrate = la.integrate
+    if how == "in lanes":
+        start, integrate = (*start[:3], np.linspace([0.0, 0.1], [0.0, 0.9], 5)), la.ensemble
+    options = {"h": 0.1, "events": AT_A_WALL, **more}
+    path, file = integrate(*start, steps=steps, **options), tmp_path / "run.zarr"
+    integrate(*start, steps=15, **options, store=file)
+    for _ in range(6):
+        la.resume(file, steps=15)
+    stored = la.resume(file, steps=15)
+    same(stored, path)
+    if path.tangent is not None:
+        assert (np.asarray(stored.tangent) == path.tangent).all()
+
+
 # ---------------------------------------------------------------------------------------------- kills
 
 SCRIPT = """

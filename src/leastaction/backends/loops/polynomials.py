@@ -113,6 +113,8 @@ def events(I, D, place, kernel, count, lengths, starts, params, which, z, places
         for j in range(n):
             for v in range(s):
                 S.z[j // across * S.stride + v * across + j % across] = z[(k * s + v) * n + j]
+        for j in range(S.n * S.stride, S.components * S.stride):
+            S.z[j] = 0.0  # multipliers are not given: those of another step must not be the prediction
         crossing(S, I, D, kernel, start, h, x, f, state, e, look, g, work)
 
 

@@ -39,7 +39,7 @@ from leastaction.backends.loops.shifts import (
 )
 from leastaction.backends.loops.summed import summed_noise, summed_velocity
 from leastaction.backends.loops.sweep import jacobian, lay_out, prepare, push_on, set_given, set_times, sweep
-from leastaction.backends.status import BRANCH_ENDS, COARSE, GOING_WELL, IN_DOUBT, SINGULAR
+from leastaction.backends.status import BRANCH_ENDS, COARSE, GOING_WELL, IN_DOUBT, NOT_CONVERGED, SINGULAR
 from leastaction.step.continuation import ARRIVED, FASTEST, FROM_REST, PARTS, PROLONG, SMALLEST
 from leastaction.step.continuation import again as again_in_python
 from leastaction.step.continuation import onward as onward_in_python
@@ -466,7 +466,9 @@ def alone(S, I, D, h, predicted, later, told):
     """The step from S.t, S.q, S.p by Newton, from the prediction S.z if there is one; where there is none, or it is
     wild, or the step is too coarse for it, from the `linearised` step; a first step `at_once`; else by continuation.
     `later` tells that the step is not the first one, so that other iterations have failed before. Where any root is
-    good enough, Newton is tried from the uniform motion, too. With `told` coarse steps are told by their pivots.
+    good enough, Newton is tried from the uniform motion, too. With `told` coarse steps are told by their pivots. Single
+    steps of a sum, first ones that are predicted, are continued only where they have all derivatives: where they lack
+    some, these are tried before.
 
     Returns the status, the iterations spent, and whether continuation was needed.
     """
@@ -510,6 +512,8 @@ def alone(S, I, D, h, predicted, later, told):
                 if found:
                     return ended(S, I, D, h), spent, False
                 stand(S)
+    if predicted and not later and S.summed == 1 and S.explicit == 0 and S.krylov < 0:
+        return NOT_CONVERGED, spent, False
     prepare(S, I, D, h, False)
     set_given(S, I, D, S.terms, S.t, S.values)
     if S.soft != S.terms:

@@ -155,6 +155,21 @@ def test_a_constrained_run_in_parts_meets_its_wall_as_the_run_in_one_does(tmp_pa
         assert (np.asarray(stored.tangent) == path.tangent).all()
 
 
+def test_a_stiff_sum_in_parts_meets_its_wall_as_the_run_in_one_does(tmp_path):
+    """Some of the single steps need derivatives that others do not: each finds that out by itself."""
+    n, file = 300, tmp_path / "run.zarr"
+    masses = la.Term(lambda q, v: 0.5 * v[0] ** 2 - 0.5 * q[0] ** 2, over=np.arange(n))
+    pairs = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    springs = la.Term(lambda q, v: -50 * (q[1] - q[0]) ** 2 - 25 * (q[1] - q[0]) ** 4, over=pairs)
+    events = {"line": la.Event(lambda q, p: q[2]), "wall": la.Impact(lambda q: q[0] + 0.3, restitution=0.9)}
+    start = la.Lagrangian.sum([masses, springs], n=n), "simpson", 1 + 0.3 * np.sin(np.arange(float(n))), np.zeros(n)
+    path = la.integrate(*start, h=0.1, steps=60, events=events)
+    la.integrate(*start, h=0.1, steps=10, events=events, store=file)
+    for _ in range(4):
+        la.resume(file, steps=10)
+    same(la.resume(file, steps=10), path)
+
+
 # ---------------------------------------------------------------------------------------------- kills
 
 SCRIPT = """

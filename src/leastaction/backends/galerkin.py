@@ -13,11 +13,13 @@ from leastaction.backends.layout import CONTINUED, ITERATIONS, SOLVER, STATUS, S
 from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, Failure
 from leastaction.backends.stepper import Start, require_inputs
-from leastaction.backends.trajectories import Trajectories
+from leastaction.backends.trajectories import Trajectories, single_steps
 from leastaction.backends.workspace import Check
 from leastaction.methods import Galerkin
 
 if TYPE_CHECKING:
+    from leastaction.backends.backend import Backend
+    from leastaction.backends.singles import SingleSteps
     from leastaction.systems.lagrangian import Lagrangian
     from leastaction.systems.sums import Sum
 
@@ -60,6 +62,7 @@ class GalerkinStepper:
         offset, part = phase or (0.0, 1.0)
         self._points = offset + part * method.table.c  # in whole steps
         self._notes = np.zeros(0), np.zeros((self.size, 0, 0))
+        self._singles: dict[int, SingleSteps] = {}  # with further derivatives, by how many those before them have
         self.run = Trajectories(how, self.size, start.t, start.h, self.row, D=self.D, check=check, phase=(offset, part))
         values = self.run.begin(start.t + offset * start.h, part * start.h, q, p, start.params, 1.0)
         if energy:
@@ -161,19 +164,12 @@ class GalerkinStepper:
         """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""
         z, _ = self.solved_steps(starts, np.full(len(starts), float(self._start.h)))
         failed = np.flatnonzero(np.isnan(z[:, 0, 0]))
-        if len(failed) and self.run.backend.softly:
-            self._stiffen()
-            return self.polynomials(starts)
         return z, int(failed[0]) if len(failed) else len(z)
 
     def single_steps(self, starts: FloatArray, lengths: FloatArray) -> FloatArray:
         """The states (q, p) after single steps of these lengths; NaN where one is not solved."""
         z, impulses = self.solved_steps(starts, lengths)
-        ends = starts[:, 1:] + np.concatenate([z[:, -1], impulses], axis=1)
-        if np.isnan(ends).any() and self.run.backend.softly:
-            self._stiffen()
-            return self.single_steps(starts, lengths)
-        return ends
+        return starts[:, 1:] + np.concatenate([z[:, -1], impulses], axis=1)
 
     def count_from(self, step: int) -> None:
         """Before the first step: as if so many had been done, so that time counts these, too."""
@@ -187,10 +183,27 @@ class GalerkinStepper:
     ) -> tuple[FloatArray, FloatArray]:
         """The increments z, (K, s, n), and impulses, (K, n), of single steps, with the run's inputs or others; NaN
         where one is not solved.
+
+        Every step of a sum is tried without further derivatives first, whatever others needed: its bits are its own.
         """
         params = self._start.params
         given = self.driving(starts[:, 0], lengths) if inputs is None else inputs
-        return self.run.singles.polynomials(starts, lengths, params, given)
+        z, impulses = self.run.singles.polynomials(starts, lengths, params, given)
+        how = self.run.backend
+        while how.softly and np.isnan(z[:, 0, 0]).any():
+            failed, stiffer = np.flatnonzero(np.isnan(z[:, 0, 0])), self._stiffer(how)
+            own = None if given is None else given[failed]
+            z[failed], impulses[failed] = stiffer.polynomials(starts[failed], lengths[failed], params, own)
+            how = stiffer.backend
+        return z, impulses
+
+    def _stiffer(self, how: Backend) -> SingleSteps:
+        """Single steps with further derivatives than these have."""
+        found = self._singles.get(how.stiff)
+        if found is None:
+            found = self._singles[how.stiff] = single_steps(replace(how, stiff=how.stiff + 1))
+            found.backend.give(found.solvers, found.alone, self._start.params)
+        return found
 
     def driving(self, t: FloatArray, lengths: FloatArray) -> FloatArray | None:
         """The inputs at the nodes of single steps, (K, r, channels), where there are any."""

@@ -467,7 +467,8 @@ def alone(S, I, D, h, predicted, later, told):
     wild, or the step is too coarse for it, from the `linearised` step; a first step `at_once`; else by continuation.
     `later` tells that the step is not the first one, so that other iterations have failed before; a later step that is
     `hasty` fails instead of being continued. Where any root is good enough, Newton is tried from the uniform motion,
-    too. With `told` coarse steps are told by their pivots.
+    too. With `told` coarse steps are told by their pivots. Single steps of a sum, first ones that are predicted, are
+    continued only where they have all derivatives: where they lack some, these are tried before.
 
     Returns the status, the iterations spent, and whether continuation was needed.
     """
@@ -511,6 +512,8 @@ def alone(S, I, D, h, predicted, later, told):
                 if found:
                     return ended(S, I, D, h), spent, False
                 stand(S)
+    if predicted and not later and S.summed == 1 and S.explicit == 0 and S.krylov < 0:
+        return NOT_CONVERGED, spent, False
     prepare(S, I, D, h, False)
     set_given(S, I, D, S.terms, S.t, S.values)
     if S.soft != S.terms:

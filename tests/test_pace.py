@@ -111,6 +111,27 @@ def test_the_last_step_is_a_shorter_one(method, sign):
     assert path.stats["steps"] == other.stats["steps"] == len(path.t) - 2
 
 
+@pytest.mark.parametrize("how", ["alone", "beside an event", "in lanes"])
+@pytest.mark.parametrize("h", [0.07, -0.07])
+def test_a_run_may_end_where_a_step_does(h, how):
+    """By rounding a step may end just before the end of the run, and the next one begin behind it: such ends were
+    missed, and the runs went on for a million steps.
+    """
+    method, given = "P6N6Q12Gau", {**start(0.6), "h": h, "pace": distance}
+    many = {"q0": [given["q0"]] * 2, "p0": [given["p0"]] * 2, "h": h, "pace": distance}
+    free = la.integrate(SYSTEM, method, **given, steps=40)
+    times = la.ensemble(SYSTEM, method, **many, steps=40).t[0] if how == "in lanes" else free.t
+    events = {"never": la.Event(lambda q, p: q[0] - 100.0)} if how == "beside an event" else None
+    for k in range(1, 40, 3 if events else 1):
+        for t_end in times[k], np.nextafter(times[k], np.inf), np.nextafter(times[k], -np.inf):
+            if how == "in lanes":
+                assert len(la.ensemble(SYSTEM, method, **many, t_end=t_end).q[0]) in (k, k + 1)
+                continue
+            path = la.integrate(SYSTEM, method, **given, t_end=t_end, events=events)
+            assert abs(path.t[-1] - t_end) <= 2 * np.spacing(abs(t_end)) and len(path.t) in (k + 1, k + 2)
+            np.testing.assert_allclose(path.q[-1], free.q[k], rtol=0, atol=1e-14)
+
+
 def test_dense_output_between_states_that_were_not_kept():
     every = la.integrate(SYSTEM, "P4N4Q8Gau", **start(0.9), h=0.05, t_end=9.0, pace=distance)
     some = la.integrate(SYSTEM, "P4N4Q8Gau", **start(0.9), h=0.05, t_end=9.0, pace=distance, every=13)

@@ -104,21 +104,31 @@ class _Step:
         else:
             self.box["dp"] = self.box["dp_radius"] = self.box["p_radius"]
 
-    def ends(self, watch: Watch) -> tuple[list[Value], list[Value]]:
-        """The event functions at both ends of the step."""
+    @property
+    def end(self) -> dict[str, list[Value]]:
+        """The end of the step, and what its rounding may be."""
         given, n = self.given, len(self.given["q"])
-        z, end = given["z"], {"t": [given["t"][0] + self.h], "params": given["params"]}
+        z, end = given["z"], {"t": [given["t"][0] + self.h]}
         end["q"] = [given["q"][i] + z[len(z) - n + i] for i in range(n)]
         end["p"] = [given["p"][i] + given["impulse"][i] for i in range(n)]
-        begin, after = (_inlined(self.B, watch.program, at)["g"] for at in (given, end))
+        off = {f"{name}_radius": [_rounding(x) for x in values] for name, values in end.items()}
+        return end | off | {"params": given["params"]}
+
+    def ends(self, watch: Watch) -> tuple[list[Value], list[Value]]:
+        """The event functions at both ends of the step."""
+        begin, after = (_inlined(self.B, watch.program, at)["g"] for at in (self.given, self.end))
         return begin, after
 
     def near(self, watch: Watch, begin: list[Value], end: list[Value]) -> list[Value]:
-        """For each event: 1 if its function may be zero in the step."""
-        g = _inlined(self.B, watch.bounds, self.box)
+        """For each event: 1 if its function may be zero in the step. The end of a run that is not reached by rounding
+        alone is reached, too: the next step might begin behind it, and the run would have no end.
+        """
+        g, last = (_inlined(self.B, watch.bounds, at) for at in (self.box, self.end))
         return [
-            ~(x * y > 0.0) if item.monotone else ~(radius < abs(value))
-            for item, value, radius, x, y in zip(watch.items, g["g"], g["g_radius"], begin, end, strict=True)
+            ~(x * y > 0.0) | ~(off < abs(y)) if item.monotone else ~(radius < abs(value))
+            for item, value, radius, x, y, off in zip(
+                watch.items, g["g"], g["g_radius"], begin, end, last["g_radius"], strict=True
+            )
         ]
 
 

@@ -259,7 +259,8 @@ class Watcher:
         Returns, for each such trajectory, the row of this step, and the state at its end if the run goes on.
         """
         if self.watch.only_ends:
-            return self.look_for_end(who, steps, starts, survey.begin[:, 0], survey.end[:, 0], survey.z)
+            begin, end, near = (values[:, 0] for values in (survey.begin, survey.end, survey.near))
+            return self.look_for_end(who, steps, starts, begin, end, survey.z, near)
         first, follows = np.ones(len(who), bool), np.zeros(len(who), bool)
         first[1:] = who[1:] != who[:-1]
         follows[1:] = (steps[1:] == steps[:-1] + 1) & ~first[1:]
@@ -287,12 +288,13 @@ class Watcher:
 
     def look_for_end(
         self, who: NDArray[np.intp], steps: NDArray[np.int64], starts: NDArray[Any], begin: NDArray[Any],
-        end: NDArray[Any], z: NDArray[Any] | None,
+        end: NDArray[Any], z: NDArray[Any] | None, near: NDArray[np.bool_],
     ) -> dict[int, tuple[int, NDArray[Any] | Ended]]:  # fmt: skip
         """The same for runs that look for nothing but their end: its function only grows, or only falls, and begins and
-        ends the steps with these values.
+        ends the steps with these values. It is zero in steps that are `near`, or it is at their ends but for rounding.
         """
         (item,), first = self.watch.items, signs_of(begin)
+        end = np.where(near & (signs_of(end) == first), 0 * end, end)
         rows = np.flatnonzero((first == -item.direction) & (signs_of(end) != first))
         if not len(rows):
             return {}
@@ -563,7 +565,8 @@ class WatchedGalerkin:
             ends = starts + np.concatenate([np.full((count, 1), self.watcher.h), z[:, -1], impulse], axis=1)
             both = np.concatenate([starts, ends])
             values = motion.values(np.concatenate([who, who]), both[:, 0], both[:, 1:])[:, 0]
-            return self.watcher.look_for_end(who, steps, starts, values[:count], values[count:], z)
+            near = np.ones(count, bool)  # else the check would not have asked
+            return self.watcher.look_for_end(who, steps, starts, values[:count], values[count:], z, near)
         last = looks[:, 3 + (3 + s) * n : 3 + (4 + s) * n]
         survey = motion.survey_solved(who, starts, np.full(count, self.watcher.h), z, impulse, last)
         return self.watcher.look(who, steps, starts, survey)

@@ -39,16 +39,21 @@ read_run = reader(RUN)
 
 
 @native
+def with_carry(a, b, carry):
+    """a + b with what rounding left over the last time, and what it leaves over now."""
+    total = a + b
+    rounded = total - a
+    rest = carry + ((a - (total - rounded)) + (b - rounded))
+    new = total + rest
+    return new, rest - (new - total)
+
+
+@native
 def add_with_carry(x, carry, move, across, alive, lanes):
     """x ← x + move, W numbers or one, with what rounding left over the last time, as `fused.advance` has it."""
     if across == 1:
         if alive[0] != 0.0:
-            a, b = x[0], move[0]
-            total = a + b
-            rounded = total - a
-            rest = carry[0] + ((a - (total - rounded)) + (b - rounded))
-            x[0] = total + rest
-            carry[0] = rest - (x[0] - total)
+            x[0], carry[0] = with_carry(x[0], move[0], carry[0])
         return
     a, old = load(x), load(carry)
     total, left = sum_with_rest(a, load(move))

@@ -121,7 +121,7 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
             hopped = True
             take_step(A, S1, X, Y)
             if A.ending != 0:
-                if ends(I, D, A, S1, X, k, group, counts, looks, scratch):
+                if ends(I, D, A, S1, X, k, group, counts, looks):
                     return
             elif check != 0 and _halts(A, X, k, group, looks, scratch):
                 A.halted[group] = 1
@@ -169,7 +169,7 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
             if A.recall != 0 and any_lane(at(X, A.failed * T), L):
                 call_kernel(A.recall, X, Y, scratch)
             if A.ending != 0:
-                if ends(I, D, A, S1, X, k, group, counts, looks, scratch):
+                if ends(I, D, A, S1, X, k, group, counts, looks):
                     return
             elif check != 0 and _halts(A, X, k, group, looks, scratch):
                 A.halted[group] = 1

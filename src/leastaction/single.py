@@ -39,10 +39,8 @@ FINER = 1.25  # the steps of the chosen run are shorter by this factor than thos
 TRIES = 5  # the most runs that try to keep a tolerance
 SHORTER = 0.2  # the smallest factor of the step from one try to the next
 NOISY, LUCKY = 30.0, 3.0  # if rounding is this near to tol, it may be so many times the difference of two runs
-SAMPLES, BETWEEN = (
-    3,
-    0.93,
-)  # further runs that show what rounding does on the way: their number, and how much shorter their steps are
+SAMPLES = 3  # further runs that show what rounding does on the way …
+BETWEEN = 0.93  # … and by how much the steps of each are shorter than those of the one before
 MORE, TIMELY = 32, 256  # a run may have one step in so many more, and so many numbers of steps are looked at, at most
 ULPS = 2.0  # units in the last place by which rounding may move the end of a run
 SIZED = 16  # states from which the size of a motion is measured

@@ -1,19 +1,13 @@
 """Events that a run looks for on its way, found to the order of the method; and impacts, which throw the motion back.
 
 `watch` traces the functions, `check` is what the native loops ask after every step, `examine` finds the events of steps
-in doubt (`isolate`: how many there are; `motion`: where), `watched` wraps a stepper.
+in doubt (`isolate`: how many there are; `motion`: where), `watcher` books them in a `log` and throws back at impacts,
+`watched` wraps a stepper.
 """
 
 from leastaction.events.kinds import T_END, Event, Impact, Watch, Watched, paced_watch, watch
-from leastaction.events.watched import (
-    GROWING,
-    LAST_STATES,
-    Happened,
-    Log,
-    WatchedGalerkin,
-    WatchedStates,
-    together,
-)
+from leastaction.events.log import GROWING, Happened, Log, together
+from leastaction.events.watched import LAST_STATES, WatchedGalerkin, WatchedStates
 
 __all__ = [
     "GROWING",

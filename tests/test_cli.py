@@ -190,6 +190,14 @@ def test_calls_the_parser_refuses(arguments, capsys):
     assert "usage: leastaction" in capsys.readouterr().err
 
 
+def test_vectors_with_spaces(capsys):
+    """Numbers with spaces between them are no vector, and the message says what is."""
+    with pytest.raises(SystemExit) as stop:
+        main(["run", "double-pendulum", "--q0", "1", "2.0", "--v0", "0", "0", "--t-end", "1", "--tol", "1e-6"])
+    assert stop.value.code == 2
+    assert "unrecognized arguments: 2.0 0; a vector is one word, such as 0,1/3,pi" in capsys.readouterr().err
+
+
 def test_a_step_that_cannot_be_solved(capsys, tmp_path):
     file = tmp_path / "own.py"
     file.write_text(

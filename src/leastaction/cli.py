@@ -49,7 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for argument in arguments:
         if argument.startswith("--") and argument.endswith("=--"):  # Python up to 3.12 would make an empty list of it
             parser.error(f"argument {argument[:-3]}: expected a value, got '--'")
-    options = parser.parse_args(arguments)
+    options, left = parser.parse_known_args(arguments)
+    if left:
+        advice = "; a vector is one word, such as 0,1/3,pi" if any(word[-1:].isdigit() for word in left) else ""
+        parser.error(f"unrecognized arguments: {' '.join(left)}{advice}")
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn

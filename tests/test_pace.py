@@ -226,6 +226,8 @@ def test_store_resume_save(tmp_path):
         assert path.events == {}
     with pytest.raises(la.StoreError, match="t_end"):
         la.resume(tmp_path / "a.zarr", steps=3)
+    with pytest.raises(ValueError, match="has come to its t_end"):  # as other runs that have done what was planned
+        la.resume(tmp_path / "a.zarr")
     first = la.integrate(SYSTEM, "simpson", **given, steps=50, store=tmp_path / "b.zarr")
     assert len(first) == 51
     with pytest.raises(ValueError, match="with a pace can be continued with steps="):

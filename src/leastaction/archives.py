@@ -118,10 +118,10 @@ def resume(
     Raises
     ------
     StoreError
-        The archive is damaged, another process writes to it, or its run has come to its end.
+        The archive is damaged, another process writes to it, or its run has come to an end beyond which it cannot go.
     ValueError
-        The run has done all its steps, and neither `steps` nor `t_end` asks for more. Or the inputs end before the run
-        does, or differ from the stored ones in steps already done.
+        The run has done all that was planned, and neither `steps` nor `t_end` asks for more. Or the inputs end
+        before the run does, or differ from the stored ones in steps already done.
 
     Warns
     -----
@@ -177,9 +177,10 @@ def _goal(disk: Disk, standing: Any, steps: int | None, t_end: Any) -> int:
             "ends there. For a later time begin a new run"
         )
     if standing.status[0] == Status.STOPPED and standing.at_end(disk.plan):
-        raise StoreError(
+        told = (
             f"the run in {path} has come to its t_end, in the middle of step {done} of s; a new run goes on from there"
         )
+        raise ValueError(told) if steps is None else StoreError(told)  # done as planned, or asked for what it cannot do
     if standing.status[0] == Status.STOPPED:
         raise StoreError(f"an event has stopped the run in {path} in step {done}, as asked; it has no more steps to do")
     if standing.status[0] not in (Status.COMPLETE, Status.STANDSTILL):

@@ -46,7 +46,8 @@ def ways(asked: Asked, tol: float) -> Ways:
             spared = f"not measured: equal steps, of which {more:.0f} times as many are needed"
         else:
             length = min(length, affordable(lab, None))
-    shorter = SHORTER_IF_STRAINED if lab.strained and length < asked.length else 1.0
+    # Where constraints hold, strain is dear enough to avoid it in pilots of the whole run, too.
+    shorter = SHORTER_IF_STRAINED if lab.strained and (length < asked.length or asked.held) else 1.0
     lab.asked = replace(lab.asked, paces=tuple(reaches), omega=shorter * lab.asked.omega)
     return Ways(lab, reaches, length, spared)
 

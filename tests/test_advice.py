@@ -13,7 +13,9 @@ import scipy.sparse as sp
 
 import leastaction as la
 from leastaction import single
+from leastaction.ends import SAMPLES
 from leastaction.linear.dispersion import excited, turn
+from leastaction.many import Many, judged
 from leastaction.methods.oscillator import exact_step
 from leastaction.pilots import budget, ways
 from leastaction.pilots.asked import MEMBERS
@@ -229,11 +231,80 @@ def test_rounding_on_the_way_is_seen_in_further_runs(common, kept, monkeypatch):
     options = {"output": None, "store": None, "every": 1, "events": None}
     if kept:
         path = single.advised(question, advice, options)
-        assert len(set(runs)) == 2 + single.SAMPLES and path.advice.reached <= 1e-6
+        assert len(set(runs)) == 2 + SAMPLES and path.advice.reached <= 1e-6
         assert np.abs(path.q[-1] - problem.exact(3.7)[0]).max() <= path.advice.reached * path.advice.size
     else:
         with pytest.warns(RuntimeWarning, match="was missed"):
             single.advised(question, advice, options)
+
+
+@pytest.mark.parametrize(("common", "kept"), [(0.0, True), (1.0, False)])
+def test_rounding_of_ensembles_is_seen_in_further_runs(common, kept):
+    """As of single runs."""
+    problem, runs = la.problems.get("pendulum"), []
+    starts = {"q0": np.linspace(0.1, 2.0, 9)[:, None], "p0": np.zeros((9, 1))}
+    many = Many(problem.system, (starts["q0"], starts["p0"], None), 3.7, 0.0, None, None, None)
+    advice = replace(many.advice(1e-6), rounding=1.0, common=common, horizon=2.0)
+
+    def run(h, every, some):
+        runs.append(h)
+        return la.ensemble(problem.system, advice.chosen.method, h=h, t_end=3.7, every=every, **many.of(some))
+
+    if kept:
+        found = judged(advice, 9, run)
+        assert len(set(runs)) == 2 + SAMPLES and found.reached <= 1e-6 and found.horizon is None
+        made = la.ensemble(problem.system, found.chosen.method, h=found.chosen.h, t_end=3.7, **starts)
+        fine = la.ensemble(problem.system, "P8N8Q16Gau", h=0.02, t_end=3.7, **starts)
+        assert np.all(np.abs(made.last["q"] - fine.last["q"]) <= found.reached * np.ptp(made.q, axis=1))
+    else:
+        with pytest.warns(RuntimeWarning, match="missed by 9 of 9 trajectories"):
+            judged(advice, 9, run)
+
+
+@pytest.mark.parametrize(("horizon", "noise"), [(None, False), (1.0, False), (1.0, True)])
+def test_a_horizon_is_no_reason_for_long_steps(horizon, noise, monkeypatch):
+    """Pilots may take rounding for larger than it is, as van der Pol's with μ = 100 until 300 and tol = 10⁻¹² do: where
+    shorter steps help, they are taken. Where they do not (`noise` that keeps the error), one is tried.
+    """
+    problem, runs, run = la.problems.get("pendulum"), [], single.run_one
+    question = single.Question(problem.system, (problem.q0, problem.p0, None), 3.7, 0.0, None, None)
+    advice = question.advice(1e-9)
+    coarse = replace(advice.chosen, method="P3N3Q6Gau", h=0.02 if noise else 0.1)
+    advice = replace(advice, chosen=coarse, horizon=horizon, rounding=0.0, common=0.0)
+
+    def noisy(*args, **how):
+        path = run(*args, **how)
+        runs.append(how["h"])
+        return path if not noise else replace(path, q=path.q + 1e-6 * len(runs))
+
+    monkeypatch.setattr(single, "run_one", noisy)
+    options = {"output": None, "store": None, "every": 1, "events": None}
+    if not noise:
+        path = single.advised(question, advice, options)
+        assert path.advice.reached <= 1e-9 and path.advice.horizon is None and len(runs) > 2
+        assert error_of(path, problem.exact(3.7)[0]) <= 1e-9
+    else:
+        with pytest.warns(RuntimeWarning, match="was missed"):
+            path = single.advised(question, advice, options)
+        assert len(runs) == 4 and path.advice.horizon == horizon
+
+
+def test_a_low_order_that_pilots_took_for_good():
+    """Where tol is missed by far, and another member that was measured would need far fewer steps, it is taken; what
+    all runs have in common, here above tol, is no reason to stay with a larger error.
+    """
+    problem = la.problems.get("pendulum")
+    question = single.Question(problem.system, (problem.q0, problem.p0, None), 3.7, 0.0, None, None)
+    advice = question.advice(1e-12)
+    ways = [replace(advice.chosen, method=f"P{s}N{s}Q{2 * s}Gau", h=0.1, seconds=1e-3) for s in (2, 8)]
+    for common in (0.0, 3e-12):
+        told = replace(advice, options=tuple(ways), chosen=ways[0], horizon=1.0, rounding=0.0, common=common)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            path = single.advised(question, told, {"output": None, "store": None, "every": 1, "events": None})
+        assert path.advice.chosen.method == path.method.name == "P8N8Q16Gau"
+        assert path.advice.reached <= max(1e-12, common) and (path.advice.horizon is None) == (common == 0)
+        assert error_of(path, problem.exact(3.7)[0]) <= 1e-12
 
 
 def test_nothing_is_rounded_at_rest():

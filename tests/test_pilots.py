@@ -13,6 +13,7 @@ from leastaction.pilots.asked import Asked
 from leastaction.pilots.budget import Budget
 from leastaction.pilots.lab import MOST, Lab, Pilot
 from leastaction.pilots.reach import reach
+from leastaction.pilots.search import following
 from leastaction.pilots.step import Mark, measured
 
 
@@ -49,9 +50,14 @@ def marked(tol) -> Mark:
 # How much time is left ------------------------------------------------------------------------------------------------
 
 
+def shared(s):
+    """No member has code of its own."""
+    return False
+
+
 def test_pilots_beside_the_run():
     """Pilots may take PATIENCE and as long as the best run found."""
-    rested = Budget(lambda s: 0.05 * s, spent=0.5)
+    rested = Budget(lambda s: 0.05 * s, shared, spent=0.5)
     assert rested.allows(0.0, 0.1) and not rested.allows(0.0, 0.3) and rested.allows(0.2, 0.3)
 
 
@@ -59,7 +65,7 @@ def test_a_member_that_has_not_run_has_to_pay():
     """Its code takes as long to load as that of others, or longer; it must fit into the time, and pay after OFTEN_RUN
     runs.
     """
-    rested = Budget(lambda s: 0.05 * s, spent=0.1, loads={(4, id(None)): 0.01})
+    rested = Budget(lambda s: 0.05 * s, shared, spent=0.1, loads={(4, id(None)): 0.01})
     assert rested.expected(6, None) == pytest.approx(0.3) and rested.expected(6, "auto") > 0.6
     assert rested.allows_loading(6, None, 0.3 / budget.OFTEN_RUN + 1e-6) and not rested.allows_loading(6, None, 0.001)
     rested.loads = {(4, id(None)): 0.4}
@@ -69,19 +75,32 @@ def test_a_member_that_has_not_run_has_to_pay():
 
 def test_derivatives_are_carried_by_a_member_at_hand():
     """The member that is asked for, if it has run or can be loaded SOON; else the next higher one that has run."""
-    early = Budget(lambda s: 0.05 * s, spent=0.1, loads={(8, id(None)): 0.4})
+    early = Budget(lambda s: 0.05 * s, shared, spent=0.1, loads={(8, id(None)): 0.4})
     assert early.at_hand(4, None) == 4
-    late = Budget(lambda s: 0.05 * s, spent=0.1, loads={(8, id(None)): 0.8})
+    late = Budget(lambda s: 0.05 * s, shared, spent=0.1, loads={(8, id(None)): 0.8})
     assert late.at_hand(4, None) == 8 and late.at_hand(4, "auto") == 4  # with that pace none has run
     late.loads |= {(3, id(None)): 0.1, (6, id(None)): 0.1}
     assert late.at_hand(4, None) == 6 and late.at_hand(3, None) == 3
+
+
+def test_code_of_its_own_beside_loops_belongs_to_the_run():
+    """Quick code that takes long to compile is loaded if nothing but loops has run, since the run that is chosen has to
+    load it, too; a second such member is not.
+    """
+    held = Budget(lambda s: 0.8, lambda s: s < 4, spent=0.3, loads={(6, id(None)): 0.5})
+    assert held.at_hand(2, None) == 2 and held.at_hand(4, None) == 6
+    held.loads[3, id(None)] = 0.8
+    assert held.at_hand(2, None) == 3
+    squeezer = Asked(None, "", 7, 0.0, 1.0, (None,), False, 6)  # steps of P2 alone have code of their own
+    assert [following(squeezer, tol) for tol in (1e-3, 1e-6, 1e-9)] == [2, 2, 4]
+    assert [squeezer.scouting(s) for s in (2, 3)] == [6, 3]
 
 
 def test_a_pace_must_save_more_than_its_code_takes():
     """Where code is at hand, a run of some milliseconds is too short for a pace; where code was compiled, any run is
     that takes less time.
     """
-    warm, cold = (Budget(lambda s: 0.05 * s, loads={(8, id(None)): load}) for load in (0.001, 0.6))
+    warm, cold = (Budget(lambda s: 0.05 * s, shared, loads={(8, id(None)): load}) for load in (0.001, 0.6))
     assert warm.easy(8) == pytest.approx(budget.WITH_A_PACE * 0.4 / budget.OFTEN_RUN) and cold.easy(8) == 0.6
 
 

@@ -13,21 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.ends import SAMPLES, Ends, assured, ends
 from leastaction.events import Event, Impact
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import FLOAT64
-from leastaction.run.advice import EPS, Advice
+from leastaction.run.advice import Advice
 from leastaction.run.checks import number
 from leastaction.run.starts import Starts, begin
 from leastaction.single import (
     CHECKED_SECONDS,
     FINER,
-    LUCKY,
-    NOISY,
     SHORTER,
     SIZED,
     TRIES,
-    ULPS,
     Question,
     tell_if_missed,
     timely,
@@ -90,8 +88,8 @@ class Many:
             chosen = found[hardest].chosen
         note = f"one advice for {len(self.starts)} trajectories, from {len(found)} of them; this is trajectory"
         notes = (*found[hardest].notes, f"{note} {some[hardest]}")
-        rounding = max(np.nan_to_num(one.rounding) for one in found)
-        return replace(found[hardest], chosen=chosen, rounding=rounding, notes=notes)
+        bounds = {name: max(np.nan_to_num(getattr(one, name)) for one in found) for name in ("rounding", "common")}
+        return replace(found[hardest], chosen=chosen, notes=notes, **bounds)
 
 
 def judged(advice: Advice, count: int, run: Callable[[float, int, NDArray[np.int64]], Any]) -> Advice:
@@ -99,15 +97,15 @@ def judged(advice: Advice, count: int, run: Callable[[float, int, NDArray[np.int
 
     All trajectories are run twice, with steps h and h/FINER, and each is judged by the size of its own motion; of very
     many as many as can be run in CHECKED_SECONDS. A step that was found by trying, and not by pilots, is judged by a
-    third run, too: where errors change their sign with h, two runs may agree by chance. `run` takes the step, `every`
-    and the trajectories, and gives Paths.
+    third run, too: where errors change their sign with h, two runs may agree by chance. Where rounding may be above the
+    tolerance, further runs show it (`ends`). `run` takes the step, `every` and the trajectories, and gives Paths.
     """
     chosen, tol, order = advice.chosen, advice.tol, method_named(advice.chosen.method).order
     assert tol is not None
     h = math.copysign(chosen.h, advice.t_end - advice.t0)
     able = int(min(count, max(SOME, CHECKED_SECONDS / max(chosen.seconds, 1e-9))))
     some = np.unique(np.linspace(0, count - 1, able).astype(int))
-    reached, stuck, notes = math.nan, 0, advice.notes
+    reached, stuck = math.nan, 0
 
     def finer(h: float) -> float:
         return h / FINER if chosen.pace is not None else timely(h / FINER, advice.t_end - advice.t0)
@@ -118,10 +116,13 @@ def judged(advice: Advice, count: int, run: Callable[[float, int, NDArray[np.int
         clock = time.process_time()
         fine = run(h, every, some)
         seconds = 2 * (time.process_time() - clock)
-        last, errors = reached, _errors(advice, rough, fine)
+        there = _ends(advice, fine)
+        last, errors = reached, _errors(there, rough, fine, tol)
         if attempt > 0 and np.max(errors, initial=0.0) <= tol:
             h = finer(h)
-            errors = np.maximum(errors, _errors(advice, fine, run(h, every, some)))
+            rough, fine = fine, run(h, every, some)
+            there = _ends(advice, fine)
+            errors = np.maximum(errors, _errors(there, rough, fine, tol))
         reached = float(np.max(errors, initial=0.0))
         stuck += reached > last / 2 or reached == last
         if reached <= tol or stuck > 1:
@@ -130,16 +131,22 @@ def judged(advice: Advice, count: int, run: Callable[[float, int, NDArray[np.int
         if seconds / shorter > CHECKED_SECONDS:
             break
         h = h * FINER * shorter
+    ended = np.isfinite(errors)
+    errors = np.where(ended, errors, 0.0)
+    if np.max(errors, initial=0.0) <= tol:
+        affordable = SAMPLES * seconds / 2 <= CHECKED_SECONDS
+        again = (lambda part: run(h * part, every, some).last["q"]) if affordable else None
+        errors = np.where(ended, there.with_rounding(errors, tol, again), 0.0)
+    reached = float(np.max(errors, initial=0.0))
+    advice = assured(advice) if reached <= tol else advice
+    notes = advice.notes
     if len(some) < count:
         notes = (*notes, f"the error reached is that of {len(some)} trajectories of {count}")
-    ended = np.isfinite(errors)
     if not ended.all():
         notes = (
             *notes,
             f"of {len(some)} trajectories {(~ended).sum()} fail, as trajectory {some[np.argmin(ended)]} does",
         )
-        errors = np.where(ended, errors, 0.0)
-        reached = float(np.max(errors, initial=0.0))
     if reached > tol:
         worst, missed = some[int(np.argmax(errors))], int((errors > tol).sum())
         notes = (*notes, f"missed by {missed} of {len(some)} trajectories, by most by trajectory {worst}")
@@ -148,17 +155,16 @@ def judged(advice: Advice, count: int, run: Callable[[float, int, NDArray[np.int
     return advice
 
 
-def _errors(advice: Advice, rough: Any, fine: Any) -> FloatArray:
-    """The estimated error of each trajectory relative to the size of its motion; infinite where a run failed."""
-    tol = advice.tol
-    assert tol is not None
-    ends = np.asarray(fine.last["q"], float)
-    q = np.concatenate([np.asarray(fine.q, float), ends[:, None]], axis=1)
+def _ends(advice: Advice, fine: Any) -> Ends:
+    """The ends of trajectories, each with the size of its own motion."""
+    last = np.asarray(fine.last["q"], float)
+    q = np.concatenate([np.asarray(fine.q, float), last[:, None]], axis=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # trajectories that failed have no numbers
         size = np.nanmax(np.nanmax(q, axis=1) - np.nanmin(q, axis=1), axis=1)
-    size = np.where(size > 0, size, 1.0)
-    unseen = np.maximum(np.nan_to_num(advice.rounding), ULPS * EPS * np.abs(ends).max(axis=1) / size)
-    gaps = np.abs(ends - np.asarray(rough.last["q"], float)).max(axis=1) / size
-    gaps = gaps * np.where(unseen > tol / NOISY, LUCKY, 1.0)
-    return np.where(rough.failed | fine.failed, np.inf, np.maximum(gaps, unseen))
+    return ends(advice, last, np.where(size > 0, size, 1.0))
+
+
+def _errors(there: Ends, rough: Any, fine: Any, tol: float) -> FloatArray:
+    """The estimated error of each trajectory; infinite where a run failed."""
+    return np.where(rough.failed | fine.failed, np.inf, there.errors(rough.last["q"], tol))

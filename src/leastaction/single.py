@@ -15,15 +15,16 @@ from typing import Any
 
 import numpy as np
 
+from leastaction.ends import SAMPLES, assured, ends
 from leastaction.errors import StepFailed
 from leastaction.events import Event, Impact
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import FLOAT64
-from leastaction.pilots import LAST, UNKEPT, UNSURE, Asked, choose, choose_by_dispersion
+from leastaction.pilots import LAST, USEFUL, Asked, choose, choose_by_dispersion
 from leastaction.results.assembly import from_archive, from_memory
 from leastaction.results.path import Path
-from leastaction.run.advice import EPS, Advice, Option
+from leastaction.run.advice import Advice, Option
 from leastaction.run.archive import Disk
 from leastaction.run.batches import prepare
 from leastaction.run.checks import number, positive
@@ -38,11 +39,8 @@ from leastaction.systems.protocol import System, check_system
 FINER = 1.25  # the steps of the chosen run are shorter by this factor than those of the run that judges it
 TRIES = 5  # the most runs that try to keep a tolerance
 SHORTER = 0.2  # the smallest factor of the step from one try to the next
-NOISY, LUCKY = 30.0, 3.0  # if rounding is this near to tol, it may be so many times the difference of two runs
-SAMPLES = 3  # further runs that show what rounding does on the way …
-BETWEEN = 0.93  # … and by how much the steps of each are shorter than those of the one before
+AIMED, DEARER = 0.3, 2.0  # of tol, a try aims at; times as dear as another option a try may be
 MORE, TIMELY = 32, 256  # a run may have one step in so many more, and so many numbers of steps are looked at, at most
-ULPS = 2.0  # units in the last place by which rounding may move the end of a run
 SIZED = 16  # states from which the size of a motion is measured
 SCOUT, COARSE, MOST_COARSE = "P4N4Q8Gau", 0.25, 4000  # the run that finds an early end: its steps, over ω; their number
 LATER = 1.01  # times as long as until that end pilots go
@@ -223,7 +221,7 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
 
     size, checked = advice.size, chosen.seconds < CHECKED_SECONDS
     reached, plain = None, options | {"store": None}  # an archive is written once, when the step is final
-    stuck = 0
+    stuck, missed = 0, 0.0
     for _ in range(TRIES):
         if checked:
             every = LAST if math.isfinite(size) else max(1, chosen.steps // SIZED)
@@ -239,26 +237,33 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
             size = size if math.isfinite(size) else _range(path)
             break
         size = max(size, _range(path))  # the pilot may have been shorter
-        common, unseen = _unseen(advice, path, end(path), size)
-        gap = float(np.abs(end(path) - end(first)).max() / size)
-        last, reached = reached, float(max(gap * (LUCKY if unseen > tol / NOISY else 1.0), common))
+        there = ends(advice, [end(path)], size, _moving(path))
+        common, last, reached = float(there.common[0]), reached, float(there.errors([end(first)], tol)[0])
         stuck += last is not None and reached > last / 2
-        shorter = max(SHORTER, (0.3 * tol / reached) ** (1 / order)) if reached else 1.0
-        seconds = 2 * spent / shorter
-        # tol is kept; or nobody can know the end of the motion; or the error is rounding; or a try would be too dear.
-        if reached <= tol or advice.horizon is not None or max(common / tol, stuck) > 1 or seconds > CHECKED_SECONDS:
+        # tol is kept, or what all runs have in common is reached; or the error is rounding, which a horizon lets
+        # expect; or nobody can know the end of the motion.
+        aim, lost = max(tol, common), advice.horizon is not None and reached > USEFUL
+        if reached <= aim or stuck > (1 if advice.horizon is None else 0) or lost:
+            break
+        larger = reached / (AIMED * aim)
+        missed, shorter = max(missed, larger), max(SHORTER, larger ** (-1 / order))
+        other = _for_less(advice, missed, spent * larger ** (1 / order))
+        if other is not None:
+            chosen, order = other, method_named(other.method).order
+            h = math.copysign(chosen.h * missed ** (-1 / order), h)
+            continue
+        if 2 * spent / shorter > CHECKED_SECONDS:
             break
         h = h * FINER * shorter
     if checked and reached is not None and reached <= tol:
-        if unseen <= tol or SAMPLES * spent > CHECKED_SECONDS:
-            reached = max(reached, unseen)
-        else:  # rounding on the way may be larger than tol, and is another one in every run: a few runs show it
-            others = [_solvable(question, chosen, h * BETWEEN**k, LAST)[1] for k in range(1, SAMPLES + 1)]
-            scatter = max(float(np.abs(end(path) - end(one)).max()) for one in others)
-            reached = max(reached, LUCKY * scatter / size)
-    if reached is not None and reached <= tol:  # the errors of the pilot shrink later
-        sure = tuple(one for one in advice.notes if not one.startswith((UNKEPT, UNSURE)))
-        advice = replace(advice, horizon=None, notes=sure)
+
+        def again(part: float) -> Any:
+            return [end(_solvable(question, chosen, h * part, LAST)[1])]
+
+        affordable = SAMPLES * spent <= CHECKED_SECONDS
+        reached = float(there.with_rounding(np.array([reached]), tol, again if affordable else None)[0])
+    if reached is not None and reached <= tol:
+        advice = assured(advice)
     made = None if path.advice is None else path.advice.made
     notes = advice.notes
     if not checked:
@@ -273,6 +278,19 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
         path = question.run(chosen.method, h, question.t_end, chosen.pace, advice=advice, **options)
     tell_if_missed(advice, 4)
     return path
+
+
+def _for_less(advice: Advice, missed: float, seconds: float) -> Option | None:
+    """Another option, if the next try would take DEARER times as many seconds as it. The error that is aimed at was
+    missed so many times with the steps of the advice: pilots that end before the motion becomes quick take all members
+    for alike, and then high orders need the least shorter steps.
+    """
+
+    def cost(one: Option) -> float:
+        return one.seconds * missed ** (1 / method_named(one.method).order)
+
+    best = min((one for one in advice.options if not one.why), key=cost, default=advice.chosen)
+    return best if DEARER * cost(best) < seconds and cost(best) < CHECKED_SECONDS else None
 
 
 def timely(h: float, length: float) -> float:
@@ -290,14 +308,9 @@ def _range(path: Path) -> float:
     return float(np.ptp(np.asarray(path.q, float), axis=0).max())
 
 
-def _unseen(advice: Advice, path: Path, q: Any, size: float) -> tuple[float, float]:
-    """Errors that the difference of two runs may not show: those that all runs have in common, of the rounding of the
-    start and of the end; and these with rounding on the way, grown until the end. Nothing is rounded at rest.
-    """
-    if path.output is None and not (_range(path) or np.any(path.velocity())):
-        return 0.0, 0.0
-    last = ULPS * EPS * float(np.abs(q).max()) / size
-    return max(np.nan_to_num(advice.common), last), max(np.nan_to_num(advice.rounding), last)
+def _moving(path: Path) -> bool:
+    """Whether anything moves; of runs that store part of their states this is not known."""
+    return path.output is not None or bool(_range(path) or np.any(path.velocity()))
 
 
 def _solvable(question: Question, chosen: Option, h: float, every: int) -> tuple[float, Path]:

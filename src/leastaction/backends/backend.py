@@ -14,7 +14,7 @@ from leastaction.backends.fused.programs import StepPrograms, alone, explicit_pr
 from leastaction.backends.fused.stiff import TABLES
 from leastaction.backends.native import loop
 from leastaction.backends.solver import Solvers, ahead_of
-from leastaction.kernel import Native, compile_program, native_lanes
+from leastaction.kernel import Native, compile_program, native_lanes, packable
 from leastaction.methods import Galerkin
 from leastaction.program import Program
 from leastaction.step.form import Step, step_of
@@ -31,6 +31,7 @@ SAME = {
     "t", "h", "params", "alive", "started", "trouble", "left", "choice", "inner", "outer", "rate", "soft_before",
     "soft_doubt", "soft_iterations", "failed", "rest", "tight", "marching", "stand", "given_up", "certain",
 }  # fmt: skip
+ITERATION = {"fresh", "kept"}  # kernels of Newton's iteration, which read what each other stores
 HOPS = ("hop", "far_hop")  # kernels that write a state elsewhere: what one stores number by number the next reads so
 
 
@@ -146,7 +147,10 @@ class Backend:
         # coordinates, that is worth the longer compilation.
         many = "leap" in self.programs.kernels and self.step.n >= native_lanes()
         pack = self.stride == 1 and (self.step.multipliers > 0 or many)
-        return {name: self._compiled(name, program, pack) for name, program in self.programs.kernels.items()}
+        programs, unpacked = self.programs.kernels, {"settle"}
+        if not all(packable(programs[name]) for name in ITERATION if name in programs):
+            unpacked |= ITERATION  # what one of them stores number by number the others read so
+        return {name: self._compiled(name, one, pack and name not in unpacked) for name, one in programs.items()}
 
     @cached_property
     def later(self) -> dict[str, Native]:

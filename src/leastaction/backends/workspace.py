@@ -131,15 +131,16 @@ def _laid_out(backend: Backend, size: int, row: Row, check: Check | None) -> Lai
         rows += n + 1  # the leading coefficients of the last step, and h
         # The leading coefficients of this step replace those of the last one where they stand.
         blocks = ("state", backend.size * T // L), ("lead", n), ("rest", (n + 1) * T // L - n)
-        kernel = compile_program(check.program.reading(sources, blocks), L, in_place=True)
-        kernels = {**kernels, "check": kernel}
+        if check.ends is None:
+            asked = compile_program(check.program.reading(sources, blocks), L, in_place=True)
+        else:  # the loop asks for the end alone
+            asked = compile_program(check.ends)
+            looks |= {"ending": asked.address, "direction": check.direction, "end_look": asked.inputs,
+                      "end_found": asked.outputs, "end_work": asked.work}  # fmt: skip
+        kernels = {**kernels, "check": asked}
         inputs, room = len(sources), max(FEWEST_LOOKS, MOST_LOOKS // size)
-        looks |= {"check": kernel.address, "look_size": inputs, "look_last": check.program.input_slice("last").start,
-                  "looks": room, "look_sources": sources, "doubt": kernel.outputs * L}  # fmt: skip
-        if check.ends is not None:
-            end = kernels["end"] = compile_program(check.ends)
-            looks |= {"ending": end.address, "direction": check.direction, "end_look": end.inputs,
-                      "end_found": end.outputs, "end_work": end.work}  # fmt: skip
+        looks |= {"check": asked.address, "look_size": inputs, "look_last": check.program.input_slice("last").start,
+                  "looks": room, "look_sources": sources, "doubt": check.program.output_size * L}  # fmt: skip
     place = solvers.memory.add(
         (RUN, {
             "fused": backend.fused,

@@ -11,6 +11,7 @@ from leastaction.kernel.compile import (
     link_ir,
     load_object,
     native_lanes,
+    packable,
     processor_kind,
     target_triple,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "load_object",
     "lower",
     "native_lanes",
+    "packable",
     "processor_kind",
     "target_triple",
 ]

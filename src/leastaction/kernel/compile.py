@@ -39,6 +39,7 @@ class Effort(NamedTuple):
 
 
 BEST = Effort(3, 3)
+STRAIGHT = Effort(1, 3)  # for code without branches and loops: it runs as fast as the BEST
 
 # The kinds of x86-64 processors (psABI's microarchitecture levels), and what each has, by LLVM's names.
 _V2 = frozenset({"cx16", "sahf", "popcnt", "sse3", "ssse3", "sse4.1", "sse4.2"})
@@ -67,8 +68,13 @@ def _effort(program: Program, rarely: bool = False) -> Effort:
     """
     length = len(program.code) + program.output_size
     if length <= (LONG_AND_RARE if rarely else LONG):
-        return BEST
+        return STRAIGHT
     return Effort(0, 0) if rarely or length > 20_000 else Effort(0, 1)
+
+
+def packable(program: Program) -> bool:
+    """Whether a program is short enough for its numbers to be packed into vectors."""
+    return _effort(program).passes > 0
 
 
 RECENT = 128  # programs whose code is kept though nobody holds it, since it may be asked for again
@@ -228,13 +234,13 @@ def compile_strip(strip: Strip) -> Native:
         lanes,
         False,
         False,
-        _effort(program),
+        BEST if (effort := _effort(program)) == STRAIGHT else effort,
     )
     with _lock:
         native = _held.get(what)
     if native is None:
         text = lower_strip(strip, lanes, _library(lanes))
-        code = _linked(lambda: text, "strip", key=text, effort=_effort(program))
+        code = _linked(lambda: text, "strip", key=text, effort=what[-1])
         native = Native(int(code["strip"]), program.input_size, program.output_size, 1, code)
     return _keep(what, native)
 

@@ -34,5 +34,6 @@ from leastaction.pilots.choice import UNKEPT, UNSURE, choose
 from leastaction.pilots.dispersion import choose_by_dispersion
 from leastaction.pilots.growth import at_fixed_time
 from leastaction.pilots.lab import LAST
+from leastaction.pilots.trial import USEFUL
 
-__all__ = ["LAST", "UNKEPT", "UNSURE", "Asked", "at_fixed_time", "choose", "choose_by_dispersion"]
+__all__ = ["LAST", "UNKEPT", "UNSURE", "USEFUL", "Asked", "at_fixed_time", "choose", "choose_by_dispersion"]

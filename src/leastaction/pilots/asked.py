@@ -50,15 +50,23 @@ class Asked:
         """
         if not self.held:
             return HIGHEST
-        if self._own_code(OWN):
+        if self.own_code(OWN):
             return OWN
         return max((s for s in MEMBERS if s <= SHARED and self._unknowns(s) <= MOST_UNKNOWNS), default=MEMBERS[1])
 
+    def scouting(self, cheap: int) -> int:
+        """The degree of the member that finds a first step: this cheap one, which is measured anyway, where constraints
+        hold and steps share loops, since long steps are continued there by Newton's iteration with dense matrices; else
+        that of the answer, since each further member has code of its own.
+        """
+        return cheap if self.held and not self.own_code(cheap) else self.reference
+
     def compiling(self, s: int) -> float:
         """The seconds that it may take to compile a member, at least."""
-        return s * (COMPILING_OWN if self._own_code(s) else COMPILING)
+        return s * (COMPILING_OWN if self.own_code(s) else COMPILING)
 
-    def _own_code(self, s: int) -> bool:
+    def own_code(self, s: int) -> bool:
+        """Whether steps of this degree have machine code of their own, and others where constraints hold have not."""
         return self.held > 0 and self._unknowns(s) <= OWN_CODE
 
     def _unknowns(self, s: int) -> int:

@@ -19,11 +19,12 @@ OFTEN_RUN = 50.0  # code has to pay after so many runs
 
 @dataclass
 class Budget:
-    """The seconds that pilots took, and those in which each member, with each pace, was loaded; and the seconds that it
-    may take to compile a member, by its degree.
+    """The seconds that pilots took, and those in which each member, with each pace, was loaded; and by the degree of a
+    member the seconds that it may take to compile it, and whether its code is its own where others share loops.
     """
 
     compiling: Callable[[int], float]
+    own_code: Callable[[int], bool]
     spent: float = 0.0
     loads: dict[tuple[int, int], float] = field(default_factory=dict)
 
@@ -53,6 +54,13 @@ class Budget:
         loading = self.expected(s, pace)
         return self.spent + self.loading + loading <= PATIENCE + best and loading <= OFTEN_RUN * best
 
+    def _longer(self, s: int, pace: Any) -> float:
+        """The seconds by which an advice takes longer than its run if it loads a member: none where the others share
+        loops and this one has quicker code of its own, since the run that will be chosen has to compile it, too.
+        """
+        alone = self.own_code(s) and not any(map(self.own_code, self.degrees(pace)))
+        return 0.0 if alone else self.expected(s, pace)
+
     def easy(self, s: int) -> float:
         """The seconds of a run with equal steps that are too few for a pace to pay: less than it took to load members,
         or less than pays for the code of this member with a pace after many runs.
@@ -61,6 +69,6 @@ class Budget:
 
     def at_hand(self, s: int, pace: Any) -> int:
         """This degree, if its member has run before or can be loaded SOON; else the next higher one that has run."""
-        if self.loaded(s, pace) or self.spent + self.loading + self.expected(s, pace) <= SOON:
+        if self.loaded(s, pace) or self.spent + self.loading + self._longer(s, pace) <= SOON:
             return s
         return min((degree for degree in self.degrees(pace) if degree > s), default=s)

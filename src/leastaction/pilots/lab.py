@@ -66,7 +66,7 @@ class Lab:
     def __init__(self, asked: Asked, t_end: float, before: Lab | None = None) -> None:
         self.asked, self.t_end = asked, t_end
         self._known: dict[Any, Pilot | None] = {} if before is None or before.t_end != t_end else before._known
-        self.budget: Budget = Budget(asked.compiling) if before is None else before.budget
+        self.budget: Budget = Budget(asked.compiling, asked.own_code) if before is None else before.budget
         # What each member costs at least with each pace.
         self._fixed: dict[Any, float] = {} if before is None else before._fixed
         # The longest steps of which MOST do not lead to the end, with each pace.

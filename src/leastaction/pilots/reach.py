@@ -60,16 +60,18 @@ def _reach(lab: Lab, pace: Any) -> Reach | None:
 
 
 def affordable(lab: Lab, pace: Any) -> float:
-    """How far the first steps of the search for the answer lead in AFFORDED seconds."""
+    """How far the first steps of the search for the answer lead in AFFORDED seconds: by some steps, or by a pilot of
+    about such steps, of whatever member. Where members other than that of the answer scout, a step costs about s².
+    """
     asked = lab.asked
-    h, seen = FIRST / asked.omega, lab.latest.get((asked.reference, id(pace)))
+    h = FIRST / asked.omega
     if TRIAL * h > asked.length:
         return math.inf
-    if seen is not None and seen.steps >= TRIAL and h / 2 <= seen.h <= 2 * h:
-        each, lab.strained = (
-            max(seen.seconds - lab.fixed(asked.reference, pace), 1e-9) / seen.steps * h / seen.h,
-            seen.strained,
-        )
+    known = [one for (_, place), one in lab.latest.items() if place == id(pace)]
+    seen = next((one for one in known if one.steps >= TRIAL and h / 2 <= one.h <= 2 * h), None)
+    if seen is not None:
+        alone = max(seen.seconds - lab.fixed(seen.s, pace), 1e-9) / seen.steps
+        each, lab.strained = alone * h / seen.h * (asked.reference / seen.s) ** 2, seen.strained
     else:
         try:
             path, spent = lab.timed(asked.reference, h, asked.t0 + lab.signed(TRIAL * h), pace)
@@ -80,13 +82,13 @@ def affordable(lab: Lab, pace: Any) -> float:
     return max(h * AFFORDED / each, min(10 / asked.omega, h * SECONDS / each), 2 / asked.omega)
 
 
-def scouted(lab: Lab, pace: Any) -> float:
-    """ω where the start does not tell one: a step is shortened until two ends of the pilot are roughly the same, by the
-    member that finds the answer, since each further member has code of its own.
+def scouted(lab: Lab, s: int, pace: Any) -> float:
+    """ω where the start does not tell one: a step of the member of this degree is shortened until two ends of the pilot
+    are roughly the same.
     """
     h, last = lab.length / 8, None
     for _ in range(HALVINGS):
-        now = lab.pilot(lab.asked.reference, h, pace)
+        now = lab.pilot(s, h, pace)
         if now is not None and last is not None and apart(now, last) <= ROUGH:
             return max(FIRST / h, lab.asked.omega)
         last, h = now, h / (4 if now is None or now.strained else 2)

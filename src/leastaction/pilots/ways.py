@@ -10,6 +10,7 @@ from leastaction.pilots.answer import worth_trying
 from leastaction.pilots.asked import Asked
 from leastaction.pilots.lab import Lab
 from leastaction.pilots.reach import SCOUTED, Reach, affordable, reach, scouted
+from leastaction.pilots.search import following
 
 FEWER = 100.0  # times fewer steps with a pace than equal ones, each of which is cheaper: equal ones may be left out
 SHORTER_IF_STRAINED = 4.0  # times as short are the steps of pilots if their first steps need continuation
@@ -29,7 +30,7 @@ class Ways:
 
 def ways(asked: Asked, tol: float) -> Ways:
     """The paces that are worth a pilot, and the length of the pilot."""
-    lab = _with_a_frequency(asked)
+    lab = _with_a_frequency(asked, tol)
     paces = worth_trying(lab, tol)
     spared = ""
     if None in asked.paces and None not in paces:
@@ -45,17 +46,19 @@ def ways(asked: Asked, tol: float) -> Ways:
             spared = f"not measured: equal steps, of which {more:.0f} times as many are needed"
         else:
             length = min(length, affordable(lab, None))
-    shorter = SHORTER_IF_STRAINED if lab.strained and length < asked.length else 1.0
+    # Where constraints hold, strain is dear enough to avoid it in pilots of the whole run, too.
+    shorter = SHORTER_IF_STRAINED if lab.strained and (length < asked.length or asked.held) else 1.0
     lab.asked = replace(lab.asked, paces=tuple(reaches), omega=shorter * lab.asked.omega)
     return Ways(lab, reaches, length, spared)
 
 
-def _with_a_frequency(asked: Asked) -> Lab:
+def _with_a_frequency(asked: Asked, tol: float) -> Lab:
     """The lab of the whole run. Where the start tells no frequency, a first part of the run is scouted."""
     if asked.omega * asked.length > 2 or asked.linear:
         return Lab(asked, asked.t_end)
     scout = Lab(asked, asked.t0 + math.copysign(SCOUTED * asked.length, asked.t_end - asked.t0))
-    return Lab(replace(asked, omega=scouted(scout, asked.paces[0])), asked.t_end, scout)
+    omega = scouted(scout, asked.scouting(following(asked, tol)), asked.paces[0])
+    return Lab(replace(asked, omega=omega), asked.t_end, scout)
 
 
 def _times_more(reaches: dict[Any, Reach], length: float) -> float:

@@ -1,0 +1,72 @@
+"""How far off runs end: by runs with other steps, and by what rounding hides from their difference.
+
+Two runs with other steps differ by all errors except rounding that both have in common. Pilots bound it (`Advice`):
+
+    common   what all runs have in common: the rounding of the start, of E₀ of a pace, and of the end
+    unseen   this, with the rounding on the way, grown until the end; it is another one in every run
+
+The second bound may be a thousand times as large as what rounding does. So where it is above tol a few further runs,
+whose steps differ by little, show how far rounding moves the end. Arrays have a row for each trajectory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.pilots import UNKEPT, UNSURE
+from leastaction.run.advice import EPS, Advice
+
+FloatArray = NDArray[np.float64]
+
+ULPS = 2.0  # units in the last place by which rounding may move the end of a run
+NOISY, LUCKY = 30.0, 3.0  # if rounding is this near to tol, it may be so many times the difference of two runs
+SAMPLES = 3  # further runs that show what rounding does on the way …
+BETWEEN = 0.93  # … and by how much the steps of each are shorter than those of the one before
+
+
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """The positions q at the end of runs, the sizes of their motions, and the errors that differences do not show."""
+
+    q: FloatArray
+    size: FloatArray
+    common: FloatArray
+    unseen: FloatArray
+
+    def errors(self, other: Any, tol: float) -> FloatArray:
+        """The errors of the run of which these are the ends, by those of another run."""
+        return np.maximum(self._apart(other) * np.where(self.unseen > tol / NOISY, LUCKY, 1.0), self.common)
+
+    def with_rounding(self, errors: FloatArray, tol: float, again: Callable[[float], Any] | None) -> FloatArray:
+        """These errors, and what rounding on the way adds: `again` gives the ends of a run with so many times as long
+        steps; None: there is no time for further runs, and the bound is told.
+        """
+        if again is None or np.all(self.unseen <= tol):
+            return np.maximum(errors, self.unseen)
+        scatter = np.max([self._apart(again(BETWEEN**k)) for k in range(1, SAMPLES + 1)], axis=0)
+        return np.maximum(errors, np.where(self.unseen <= tol, self.unseen, LUCKY * scatter))
+
+    def _apart(self, other: Any) -> FloatArray:
+        found: FloatArray = np.abs(self.q - np.asarray(other, float)).max(axis=1) / self.size
+        return found
+
+
+def ends(advice: Advice, q: Any, size: Any, moving: Any = True) -> Ends:
+    """The ends of runs with this advice. Nothing is rounded at rest."""
+    q, size = np.asarray(q, float), np.asarray(size, float)
+    last = ULPS * EPS * np.abs(q).max(axis=1) / size
+    bounds = (np.maximum(np.nan_to_num(bound), last) for bound in (advice.common, advice.rounding))
+    return Ends(q, size, *(np.where(moving, bound, 0.0) for bound in bounds))
+
+
+def assured(advice: Advice) -> Advice:
+    """The advice of a run that has kept its tolerance, without the doubts of its pilots: their errors shrink later, or
+    their bounds of rounding are too large.
+    """
+    sure = tuple(one for one in advice.notes if not one.startswith((UNKEPT, UNSURE)))
+    return replace(advice, horizon=None, notes=sure)

@@ -12,19 +12,12 @@ The step ends with the kicks at the last Z. Those from which the last Z came are
 the side of the prediction: p⁺ was off by up to 10⁻³ ε, and the energy drifted by up to 4·10⁻⁴ ε a step. So an iteration
 may end sooner (`step.verdict`), which pays for the forces.
 
-The rounding rule. A step is symplectic for any h b_j, c_i and any symmetric T, if H_ij = c_i − T_ij and 1 − c_j
-are exact (Suris' conditions: b_i b_j (1 − c_j − H_ij) is symmetric). So c and T are rounded to multiples of 2⁻⁵³, and
-the differences are numbers of float64 without another rounding. Entries of a table that are rounded one by one do not
-match, and the energy drifts, by some 10⁻⁵ ε a step. p comes last (`step.form` says why).
+`places` says how h c_i and h T_ij are rounded, so that the step is symplectic. p comes last (`step.form` says why).
 
-h is not multiplied with sums that end with p, but with the two parts of them: with u = M⁻¹p,
-
-    Z_i = (h M⁻¹) Σ_j H_ij w_j + (h c_i) u,      z^s = h u + M⁻¹ Σ_j (h − h c_j) w_j .
-
-A sum that ends with p is a multiple of the last place of p, and where 1/h is a round number, the last digits of h times
-that number are few: with 1/h = 10 they are those of multiples of one fifth. Their rounding is no chance, but a function
-of the sum, and the energy drifted by some 10⁻⁴ ε a step. h c_i has many digits. It is rounded such that h − h c_i is
-exact (`shares_of`); that c_i differs by this rounding from the c_i of H_ij breaks the conditions by ε h⁴ alone.
+h is not multiplied with sums that end with p. Such a sum is a multiple of the last place of p, and where 1/h is a round
+number, the last digits of h times that number are few: with 1/h = 10 they are those of multiples of one fifth. Their
+rounding is no chance, but a function of the sum, and the energy drifted by some 10⁻⁴ ε a step. So u = M⁻¹p is
+multiplied with h c_i and h − h c_i, which have many digits.
 
 What sums of q and p have left over (`advance.summed`) belongs to the state: points are q + (Z_i + left over), and the
 momentum's part goes with the kicks of z^s. Without it all points of a step are off to one side by up to half the last
@@ -66,12 +59,7 @@ restart    z ← the prediction, of the trajectories for which chords failed
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any, NamedTuple
-
-import mpmath
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from leastaction.backends.fused.chord import (
     by_coordinate,
@@ -98,10 +86,9 @@ from leastaction.backends.fused.cyclic import (
     with_cyclic,
 )
 from leastaction.backends.fused.judging import finite
-from leastaction.backends.fused.mass import FloatArray, Mass
+from leastaction.backends.fused.mass import Mass
 from leastaction.backends.fused.nodes import nodes_of
-from leastaction.methods import Galerkin
-from leastaction.numbers.precision import mpmath_digits
+from leastaction.backends.fused.places import coefficients, folded, halves, pushes, shares, spread, sums
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step import prediction
 from leastaction.step.cyclic import LEAPT
@@ -122,64 +109,20 @@ from leastaction.step.verdict import (
     verdict,
 )
 
-GRID = 2.0**53
-MODES = 12  # modes of the forces that are prolonged
-
 Values = dict[str, list[Any]]
-
-
-class Coefficients(NamedTuple):
-    """c and H; d and the table from kicks to z; and the table from kicks to the predicted next ones."""
-
-    c: FloatArray  # (r,)
-    places: FloatArray  # (r, r)
-    d: FloatArray  # (s,)
-    controls: FloatArray  # (s, r)
-    ahead: FloatArray  # (r, r)
-
-
-@lru_cache(maxsize=64)
-def coefficients(method: Galerkin) -> Coefficients:
-    """c, T and what else must match are multiples of 2⁻⁵³."""
-    exact, s = method.exact_table(40), method.s
-    with mpmath_digits(60):
-        l, dl = (mpmath.matrix([list(row[1:]) for row in exact[name]]) for name in ("l", "dl"))
-        lifted = (dl.T * mpmath.diag(list(exact["b"])) * dl) ** -1 * l.T
-        T = _on_the_grid(l * lifted)
-        c, d = _on_the_grid(mpmath.matrix(list(exact["c"])))[:, 0], np.array([float(x) for x in exact["d"][1:]])
-        controls = np.array([[float(exact["d"][v + 1] - lifted[v, j]) for j in range(l.rows)] for v in range(s)])
-        ahead = _prolonged(list(exact["c"]), list(exact["b"])) if s > WHOLE else np.zeros((0, 0))
-    controls[-1] = 1 - c
-    return Coefficients(c, c[:, None] - (T + T.T) / 2, d, controls, ahead)
-
-
-def _on_the_grid(matrix: Any) -> FloatArray:
-    """The nearest multiples of 2⁻⁵³; two entries that mirror each other, as in a symmetric matrix, stay equal."""
-    numbers = [[float(mpmath.nint(matrix[i, j] * GRID)) for j in range(matrix.cols)] for i in range(matrix.rows)]
-    return np.array(numbers) / GRID
-
-
-def _prolonged(c: Sequence[Any], b: Sequence[Any]) -> FloatArray:
-    """The kicks of the next step from those of the last: the polynomial of degree < MODES that is nearest to f."""
-    modes = min(len(c), MODES)
-    here, there = (
-        mpmath.matrix([[mpmath.legendre(k, 2 * x + shift) for k in range(modes)] for x in c]) for shift in (-1, 1)
-    )
-    nearest = (here.T * here) ** -1 * here.T
-    found = there * nearest
-    return np.array([[float(b[i] * found[i, j] / b[j]) for j in range(len(c))] for i in range(len(c))])
 
 
 def tables(step: Step) -> dict[str, Table]:
     """The tables of a step, by name: functions of h."""
-    c, places, d, controls, ahead = coefficients(step.method)
+    known = coefficients(step.method)
+    c, T, d, controls, ahead = known
     stencils = stencil_tables(step)
     found: dict[str, Table] = {
         **{name: stencils[name] for name in ("times 0", "weights 0", "q 0")},
-        "c": lambda h: shares_of(c, h)[0],
-        "left over": lambda h: shares_of(c, h)[1],
-        "places": lambda _: places,
-        "d": lambda h: shares_of(d, h)[0],
+        "c": lambda h: shares(c, h)[0],
+        "left over": lambda h: shares(c, h)[1],
+        "places": lambda h: pushes(c, T, h),
+        "d": lambda h: shares(d, h)[0],
         "controls": lambda _: controls,
     }
     if step.of is not None:
@@ -189,18 +132,8 @@ def tables(step: Step) -> dict[str, Table]:
         found["lift"] = lambda _: lift
     if step.s <= WHOLE:
         return found | prediction.tables(step.method.table.modes, step.method.table.growth)
-    places_ahead, controls_ahead = places @ ahead, controls @ ahead
+    places_ahead, controls_ahead = known.places @ ahead, controls @ ahead
     return found | {"places ahead": lambda _: places_ahead, "controls ahead": lambda _: controls_ahead}
-
-
-def shares_of(c: FloatArray, h: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """h c_i and h − h c_i in columns, whose sums are h without an error: the larger one is rounded, the other one is
-    the difference. What is zero for any h is the number zero.
-    """
-    late = c >= 0.5
-    larger = np.where(late, c, 1 - c) * h
-    smaller = np.where((c == 0) | (c == 1), 0.0, larger * -1.0 + h)
-    return np.where(late, larger, smaller)[:, None], np.where(late, smaller, larger)[:, None]
 
 
 REPEATED = frozenset(
@@ -239,7 +172,7 @@ def outer(step: Step, mass: Mass, rows: Rows, B: Builder, chords: int, known: bo
     x = _read(step, rows, B)
     Z = by_coordinate(step, x["points"])
     w = by_coordinate(step, x["kicks"]) if known else kicks(step, rows, B, x, Z)
-    new = reached(step, rows, mass, B, x, "places", "c", w)
+    new = placed(step, rows, mass, B, x, w)
     sizes = [
         abs(a - b) * unit
         for own, old, unit in zip(new, Z, numbers(rows, x["units"], step.n), strict=True)
@@ -284,13 +217,13 @@ def land(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     """The kicks at the last Z, z^s and the impulse; a root that is too far away, or no number, is refused."""
     x = _read(step, rows, B)
     x |= farther(x)
-    Z, (shares,) = by_coordinate(step, x["points"]), rows.columns("left over")
+    Z, (left,) = by_coordinate(step, x["points"]), rows.columns("left over")
     w = kicks(step, rows, B, x, Z)
     impulse = rows.sums(w)
-    late = rows.sums([[a * share for a, share in zip(row, shares, strict=True)] for row in w])
+    late = rows.sums([[a * share for a, share in zip(row, left, strict=True)] for row in w])
     (h,), u = x["h"], by_mass(step, mass, rows, B, x, x["momentum"])
     late = [a + h * b for a, b in zip(late, x["lost p"], strict=True)]
-    move = [h * a + b for a, b in zip(u, by_mass(step, mass, rows, B, x, late), strict=True)]
+    move = _whole_ways(step, rows, h, u, by_mass(step, mass, rows, B, x, late))
     top = [abs(a).op("max", b) for a, b in zip(move, rows.packed([size(row) for row in Z]), strict=True)]
     places = _places(step, rows, x, Z)
     turned, over = turns(step, rows, B, places), leaping(step, rows, B, places)
@@ -459,40 +392,93 @@ def turns(step: Step, rows: Rows, B: Builder, nodes: Nodes) -> list[Row]:
     return [[a * w for a, w in zip(row, weights, strict=True)] for row in found]
 
 
+def placed(step: Step, rows: Rows, mass: Mass, B: Builder, x: Values, w: Sequence[Row]) -> list[Row]:
+    """Z from the kicks, by the rounding rule of `places`, a row for each coordinate."""
+    u = _velocities(step, rows, mass, B, x)
+    if rows.side_by_side:
+        pushed = _by_mass(step, rows, mass, B, x, [apply(rows, rows.columns("places"), row) for row in w])
+        return _shared(rows, "c", pushed, u)
+    (h,), (own,), (left,), table = x["h"], rows.columns("c"), rows.columns("left over"), folded(step.method)
+    alpha = [
+        0.0 if c == 0.5 else (a - b) * 0.25 for c, a, b in zip(coefficients(step.method).c, own, left, strict=True)
+    ]
+    found = [sums(table, alpha, h, row) for row in w]
+    even, odd = (_by_h(step, rows, mass, B, x, [getattr(each, name) for each in found]) for name in ("even", "odd"))
+    others = _by_mass(step, rows, mass, B, x, [[each.turn, each.lean, *each.last] for each in found])
+    pushed = [
+        spread(table, alpha, a, b, turn, lean, last)
+        for a, b, (turn, lean, *last) in zip(even, odd, others, strict=True)
+    ]
+    if table.end == len(own):
+        return _shared(rows, "c", pushed, u)
+    ends = _whole_ways(step, rows, h, u, [row[-1] for row in pushed])
+    return [[*row[:-1], end] for row, end in zip(_shared(rows, "c", pushed, u), ends, strict=True)]
+
+
+def _whole_ways(step: Step, rows: Rows, h: Value, u: Row, pushed: Row) -> Row:
+    """h u, as products with numbers of many digits (`places`), and what kicks move the end of the step by."""
+    k = halves(step.method)
+    if k is None:
+        return [h * a + b for a, b in zip(u, pushed, strict=True)]
+    shares = [rows.number(rows.columns(name)[0], k) for name in ("left over", "c")]
+    return [shares[0] * a + (shares[1] * a + b) for a, b in zip(u, pushed, strict=True)]
+
+
 def reached(
     step: Step, rows: Rows, mass: Mass, B: Builder, x: Values, table: str, shares: str, w: Sequence[Row]
 ) -> list[Row]:
     """h M⁻¹ times a table times the kicks, and shares of u = M⁻¹p, a row for each coordinate."""
-    columns, (own,) = rows.columns(table), rows.columns(shares)
-    there = [isinstance(share, Value) or share != 0 for share in own]  # a point at the start stays there
-    pushed, (h,) = [apply(rows, columns, row) for row in w], x["h"]
-    if mass.diagonal and mass.fixed:
-        inverses = mass.values(B, {})
-        units, u = [h * a for a in inverses], [a * p for a, p in zip(inverses, x["p"], strict=True)]
-    elif mass.diagonal:
-        both = ([h] * len(x["mass"]), x["momentum"])
-        units, u = (numbers(rows, by_mass(step, mass, rows, B, x, row), step.n) for row in both)
-    if mass.diagonal:
-        pushed = [[a * unit for a in row] for row, unit in zip(pushed, units, strict=True)]
-    else:
-        pushed = [[a * h for a in row] for row in mass.solve(inverse(mass, B, x), pushed)]
-        u = [row[0] for row in mass.solve(inverse(mass, B, x), [[p] for p in x["p"]])]
+    columns = rows.columns(table)
+    pushed = _by_h(step, rows, mass, B, x, [apply(rows, columns, row) for row in w])
+    return _shared(rows, shares, pushed, _velocities(step, rows, mass, B, x))
+
+
+def _shared(rows: Rows, shares: str, pushed: Sequence[Row], u: Sequence[Value]) -> list[Row]:
+    """Rows, and shares of u: a point at the start stays there."""
+    (own,) = rows.columns(shares)
+    there = [isinstance(share, Value) or share != 0 for share in own]
     return [
         [a + share * b if moves else 0.0 for a, share, moves in zip(row, own, there, strict=True)]
         for row, b in zip(pushed, u, strict=True)
     ]
 
 
+def _by_h(step: Step, rows: Rows, mass: Mass, B: Builder, x: Values, pushed: Sequence[Row]) -> list[Row]:
+    """h M⁻¹ times rows, one for each coordinate."""
+    (h,) = x["h"]
+    if not mass.diagonal:
+        return [[a * h for a in row] for row in mass.solve(inverse(mass, B, x), pushed)]
+    own = inverse(mass, B, x)
+    return mass.solve(_one_by_one(step, rows, mass, [a * h for a in own]), pushed)
+
+
+def _by_mass(step: Step, rows: Rows, mass: Mass, B: Builder, x: Values, pushed: Sequence[Row]) -> list[Row]:
+    """M⁻¹ times rows, one for each coordinate."""
+    return mass.solve(_one_by_one(step, rows, mass, inverse(mass, B, x)), pushed)
+
+
+def _velocities(step: Step, rows: Rows, mass: Mass, B: Builder, x: Values) -> list[Value]:
+    """u = M⁻¹p, number by number."""
+    if mass.diagonal and not mass.fixed:
+        return numbers(rows, by_mass(step, mass, rows, B, x, x["momentum"]), step.n)
+    return [row[0] for row in mass.solve(inverse(mass, B, x), [[p] for p in x["p"]])]
+
+
+def _one_by_one(step: Step, rows: Rows, mass: Mass, own: list[Value]) -> list[Value]:
+    """The inverse of a diagonal mass number by number, which may lie in rows; or the factors of a full one."""
+    return numbers(rows, own, step.n) if mass.diagonal and not mass.fixed else own
+
+
 def _moved(step: Step, rows: Rows, mass: Mass, B: Builder, x: Values, w: Sequence[Row]) -> Value:
     """How far kicks that have changed move the end of the step, at most, in units of the coordinates."""
-    old, (shares,) = by_coordinate(step, x["kicks"]), rows.columns("left over")
+    old, (left,) = by_coordinate(step, x["kicks"]), rows.columns("left over")
     change = [[a - b for a, b in zip(new, own, strict=True)] for new, own in zip(w, old, strict=True)]
     if mass.diagonal:
         units = by_mass(step, mass, rows, B, x, x["units"])
     else:
         units, change = x["units"], mass.solve(inverse(mass, B, x), change)
     parts = [[abs(a) * unit for a in row] for row, unit in zip(change, numbers(rows, units, step.n), strict=True)]
-    largest = [size(column) * abs(share) for column, share in zip(zip(*parts, strict=True), shares, strict=True)]
+    largest = [size(column) * abs(share) for column, share in zip(zip(*parts, strict=True), left, strict=True)]
     return rows.number(rows.sums([largest]), 0)
 
 

@@ -184,8 +184,10 @@ def _spread(program: Program) -> set[int]:
 
 
 def _tables(program: Program, once: set[int]) -> set[int]:
-    """The inputs that no output replaces and that have other numbers in every lane, where others have not."""
-    if not once:
+    """The inputs that no output replaces and that have other numbers in every lane, where others have not: of kernels
+    that exchange lanes, since these multiply tables by vectors most of the time.
+    """
+    if not once or not any(op in SWAP for op, *_ in program.code):
         return set()
     replaced = {name for name, _ in program.outputs}
     kept = [program.input_slice(name) for name, _ in program.inputs if name not in replaced]

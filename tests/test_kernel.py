@@ -347,7 +347,7 @@ def test_the_largest_comparison_tells_whether_any_lane_holds(lanes, same):
         np.testing.assert_array_equal(state[3], before[3] + wanted[2])
 
 
-@pytest.mark.parametrize(("lanes", "count"), [(4, 4), (4, 3), (8, 8), (8, 6), (8, 13)])
+@pytest.mark.parametrize(("lanes", "count"), [(2, 2), (4, 4), (4, 3), (8, 8), (8, 6), (8, 13)])
 def test_a_table_times_a_row_side_by_side(lanes, count):
     """Woven, where it fills a vector by a vector, or column by column: the product is that of the matrix."""
     random = np.random.default_rng(count)

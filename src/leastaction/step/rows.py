@@ -194,11 +194,9 @@ class SideBySide:
             there = [k for k, column in enumerate(self.tables[name](1.0).T) if np.any(column)]
             return combine([columns[k] for k in there], [self.number(x, k) for k in there])
         (vector,) = x
-        chains = [
-            _chain([(columns[k][0], vector.op(f"swap{k}") if k else vector) for k in range(self.lanes) if k & 2 == bit])
-            for bit in (0, 2)
-        ]
-        return [total(chains)]
+        pairs = [(columns[k][0], vector.op(f"swap{k}") if k else vector) for k in range(self.lanes)]
+        chains = [[pair for k, pair in enumerate(pairs) if k & 2 == bit] for bit in (0, 2)]
+        return [total([_chain(chain) for chain in chains if chain])]
 
     def _woven(self, name: str) -> bool:
         """Whether a table lies so that column k has in lane i the entry (i, i^k): one vector by one, and full."""

@@ -20,6 +20,7 @@ from leastaction.kernel.lower import lower
 from leastaction.program import BINARY, OPERATIONS, UNARY, Builder, Program
 from leastaction.program.ordering import ordered
 from leastaction.step.form import step_of
+from leastaction.step.rows import SideBySide
 
 compiling = importlib.import_module("leastaction.kernel.compile")
 
@@ -345,3 +346,23 @@ def test_the_largest_comparison_tells_whether_any_lane_holds(lanes, same):
         wanted = [(before[3] < before[4]).any(), False, ((before[3] < before[4]) | (before[3] >= 1.9)).any()]
         np.testing.assert_array_equal(state[:3, 0], wanted)
         np.testing.assert_array_equal(state[3], before[3] + wanted[2])
+
+
+@pytest.mark.parametrize(("lanes", "count"), [(2, 2), (4, 4), (4, 3), (8, 8), (8, 6), (8, 13)])
+def test_a_table_times_a_row_side_by_side(lanes, count):
+    """Woven, where it fills a vector by a vector, or column by column: the product is that of the matrix."""
+    random = np.random.default_rng(count)
+    matrix, x = random.normal(size=(count, count)), random.normal(size=count)
+    rows = SideBySide({"matrix": lambda h: matrix * h}, lanes, woven=frozenset({"matrix"}))
+    height = rows.length(count)
+    B = Builder([("h", 1), ("tables", rows.size), ("x", height)])
+    product = SideBySide(rows.tables, lanes, B, woven=rows.woven).product("matrix", B.values("x"))
+    program = B.build(y=[value.k for value in product])
+    given = np.zeros((program.input_size, lanes))
+    given[0], given[1 : 1 + rows.size] = 0.5, rows.numbers(0.5)
+    given[1 + rows.size :].reshape(-1)[:count] = x
+    native = compile_program(program, lanes, same=frozenset({"h"}))
+    y, work = np.zeros((height, lanes)), np.zeros(native.work)
+    kernel = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(native.address)
+    kernel(given.ctypes.data, y.ctypes.data, work.ctypes.data)
+    assert y.reshape(-1)[:count] == pytest.approx(0.5 * matrix @ x, rel=1e-14, abs=1e-14)

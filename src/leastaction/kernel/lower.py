@@ -28,12 +28,14 @@ import struct
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from leastaction.kernel import roots, trigonometry, vector_math
 from leastaction.program import ACROSS, FOLD, LANE, SWAP, Instruction, Program, to_float64
 
 PIECE = 2000  # instructions of one function, at most
 SPREAD = 3  # so many lanes of one vector, each spread over a vector, are read from memory
+READINGS = 8  # so many times a table is read again, at most
 GIVEN = ("input", "const")
 
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "fmod": "frem"}
@@ -111,6 +113,7 @@ def lower(
             text.append(_function(f"internal void @{name}.{i}({arguments}) noinline{aligned}", body))
         bodies = [[f"  call void @{name}.{i}(ptr %in, ptr %out, ptr %work)" for i in range(len(pieces))]]
     text.append(_function(f"void @{name}({arguments}){aligned}", fill + bodies[0]))
+    text.append("!0 = !{}\n")
     return Lowered("\n".join(text), len(slots) * lanes)
 
 
@@ -178,6 +181,18 @@ def _spread(program: Program) -> set[int]:
     """The vectors of which many lanes are spread over a vector each: reading from memory takes an instruction less."""
     uses = Counter(args[0] for op, *args in program.code if op in LANE)
     return {k for k, count in uses.items() if count >= SPREAD and program.code[k][0] not in ("const", *LANE)}
+
+
+def _tables(program: Program, once: set[int]) -> set[int]:
+    """The inputs that no output replaces and that have other numbers in every lane, where others have not: of kernels
+    that exchange lanes, since these multiply tables by vectors most of the time.
+    """
+    if not once or not any(op in SWAP for op, *_ in program.code):
+        return set()
+    replaced = {name for name, _ in program.outputs}
+    kept = [program.input_slice(name) for name, _ in program.inputs if name not in replaced]
+    places = {i for own in kept for i in range(*own.indices(program.input_size))} - once
+    return {k for k, (op, *args) in enumerate(program.code) if op == "input" and args[0] in places}
 
 
 def _alike(program: Program, read: set[int]) -> set[int]:
@@ -374,6 +389,10 @@ def _body(
         body = [f'  %{array}.again = call ptr asm "", "=r,0"(ptr %{array})' for array in ("in", "work")]
     known: dict[int, str] = {}
     numbers: dict[int, str] = {}  # that are the same in all lanes
+    tables, uses = _tables(program, once), Counter[int]()
+    if tables:  # of which LLVM does not know that they are the same
+        pointers = ["in", *(f"in.{i}" for i in range(READINGS))]
+        body += [f'  %{new} = call ptr asm "", "=r,0"(ptr %{old})' for old, new in pairwise(pointers)]
 
     def number(k: int) -> str:
         """The operand that holds the number which value k is in every lane."""
@@ -417,6 +436,19 @@ def _body(
                 body.append(f"  %v{k} = load {kind}, ptr %a{k}, align 8")
         return known[k]
 
+    def factor(a: int, b: int) -> str:
+        """The operand that holds value a of the product a b. A table that is multiplied by a vector is read again: a
+        multiplication reads from memory as fast, while LLVM would read all tables once, and store most of them beside
+        the registers.
+        """
+        if a not in tables or code[b][0] in LANE:
+            return value(a)
+        place, source = f"{a}.{uses[a]}", f"in.{min(uses[a], READINGS - 1)}"
+        uses[a] += 1
+        body.append(f"  %a{place} = getelementptr {kind}, ptr %{source}, i64 {code[a][1]}")
+        body.append(f"  %v{place} = load {kind}, ptr %a{place}, align 8, !invariant.load !0")
+        return f"%v{place}"
+
     def write(k: int, array: str, place: int) -> None:
         """Value k, to its place; of a block that has the same number in all lanes the first lane is all that is
         read.
@@ -446,7 +478,9 @@ def _body(
                 body.extend(target.any(f"%vn{k}", value(code[k][1])))
                 numbers[k] = f"%vn{k}"
             else:
-                body.extend(_instruction(target, f"%v{k}", op, [value(a) for a in code[k][1:]]))
+                args = code[k][1:]
+                operands = [factor(*args), factor(*args[::-1])] if op == "mul" else [value(a) for a in args]
+                body.extend(_instruction(target, f"%v{k}", op, operands))
                 known[k] = f"%v{k}"
             if k in slots:
                 operand = value(k)

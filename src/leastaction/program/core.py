@@ -73,7 +73,7 @@ OPERATIONS = ARITY.keys()  # of a system
 # itself, and the others do not occur.
 LANE = tuple(f"lane{k}" for k in range(8))
 FOLD = {f"{name}{k}": (name, k) for name in ("fold", "sum") for k in (1, 2, 4)}
-SWAP = {f"swap{k}": k for k in (1, 2, 4)}
+SWAP = {f"swap{k}": k for k in range(1, 8)}
 ACROSS = {*LANE, "largest", *FOLD, *SWAP}
 IN_KERNELS = {*ACROSS, "rsqrt", "rsqrt3"}  # these, and x^(−1/2) and x^(−3/2) as one operation (`kernel.roots`)
 ARITY = ARITY | dict.fromkeys((*LANE, *SWAP, "largest", "rsqrt", "rsqrt3"), 1) | dict.fromkeys(FOLD, 2)

@@ -53,6 +53,9 @@ class Rows(Protocol):
     def columns(self, name: str) -> list[Row]:
         """The columns of a table."""
 
+    def product(self, name: str, x: Row) -> Row:
+        """A table times a row."""
+
 
 def apply(rows: Rows, columns: Sequence[Row], x: Row) -> Row:
     """A matrix, by its columns, times a row."""
@@ -69,6 +72,14 @@ def combine(columns: Sequence[Row], numbers: Sequence[Any]) -> Row:
     for column, number in zip(columns, numbers, strict=True):
         total = [a + c * number if _there(c) else a for a, c in zip(total, column, strict=True)]
     return total
+
+
+def _chain(pairs: Sequence[tuple[Value, Value]]) -> Value:
+    """A sum of products, one after the other."""
+    found = pairs[0][0] * pairs[0][1]
+    for a, b in pairs[1:]:
+        found = found + a * b
+    return found
 
 
 def total(numbers: Sequence[Any]) -> Any:
@@ -127,6 +138,9 @@ class OneByOne:
     def columns(self, name: str) -> list[Row]:
         return [list(column) for column in self.tables[name](self.h).T.tolist()]
 
+    def product(self, name: str, x: Row) -> Row:
+        return apply(self, self.columns(name), x)
+
 
 @dataclass(frozen=True)
 class SideBySide:
@@ -137,6 +151,7 @@ class SideBySide:
     B: Builder | None = None
     repeated: frozenset[str] = frozenset()  # tables padded with their last row
     block: str = "tables"
+    woven: frozenset[str] = frozenset()  # tables for `product` alone, of which each waits for the one before
     side_by_side = True
     single = True
 
@@ -173,13 +188,32 @@ class SideBySide:
         values, (begin, height, width) = self.B.values(self.block), self.places[name]
         return [values[begin + k * height : begin + (k + 1) * height] for k in range(width)]
 
+    def product(self, name: str, x: Row) -> Row:
+        columns = self.columns(name)
+        if not self._woven(name):
+            there = [k for k, column in enumerate(self.tables[name](1.0).T) if np.any(column)]
+            return combine([columns[k] for k in there], [self.number(x, k) for k in there])
+        (vector,) = x
+        pairs = [(columns[k][0], vector.op(f"swap{k}") if k else vector) for k in range(self.lanes)]
+        chains = [[pair for k, pair in enumerate(pairs) if k & 2 == bit] for bit in (0, 2)]
+        return [total([_chain(chain) for chain in chains if chain])]
+
+    def _woven(self, name: str) -> bool:
+        """Whether a table lies so that column k has in lane i the entry (i, i^k): one vector by one, and full."""
+        matrix = self.tables[name](1.0)
+        return (
+            name in self.woven
+            and matrix.shape == (self.lanes, self.lanes)
+            and all(np.any(column) for column in matrix.T)
+        )
+
     @cached_property
     def places(self) -> dict[str, tuple[int, int, int]]:
         """Where each table begins, how many vectors a column is, and how many columns there are."""
         found, begin = {}, 0
         for name, table in self.tables.items():
             count, width = table(1.0).shape
-            height = self.length(count)
+            height, width = self.length(count), self.lanes if self._woven(name) else width
             found[name] = (begin, height, width)
             begin += height * width
         return found
@@ -202,8 +236,11 @@ class SideBySide:
         for name, (begin, height, width) in self.places.items():
             matrix = np.asarray(self.tables[name](h), float)
             columns = np.zeros((width, height * self.lanes))
-            columns[:, : len(matrix)] = matrix.T
+            columns[: matrix.shape[1], : len(matrix)] = matrix.T
             if name in self.repeated:
-                columns[:, len(matrix) :] = matrix[-1][:, None]
+                columns[: matrix.shape[1], len(matrix) :] = matrix[-1][:, None]
+            if self._woven(name):
+                lane = np.arange(self.lanes)
+                columns = np.array([columns[lane ^ k, lane] for k in lane])
             found[begin : begin + height * width] = columns.reshape(-1, self.lanes)
         return found

@@ -76,8 +76,9 @@ def paired(nodes: Nodes, lanes: int) -> dict[str, Table]:
         for part, shift in zip(("re", "im"), nodes.shift, strict=True)
     }
     ones = np.ones((S, 1))
-    own = {"into": both(*nodes.into), "out": np.hstack(list(nodes.out)), "signs": both(-ones, ones)}
-    found["led"] = partial(np.multiply, np.hstack(list(nodes.led)))
+    out, led = (both(*(part.T for part in table)).T for table in (nodes.out, nodes.led))
+    own = {"into": both(*nodes.into), "out": out, "signs": both(-ones, ones)}
+    found["led"] = partial(np.multiply, led)
     return found | {name: partial(_always, table) for name, table in own.items()}
 
 
@@ -321,6 +322,11 @@ def wanted_by(flag: str, B: Builder, x: dict[str, list[Value]], rows: Rows, afte
 
 def differences(new: Sequence[Row], old: Sequence[Row]) -> list[Row]:
     return [[a - b for a, b in zip(x, y, strict=True)] for x, y in zip(new, old, strict=True)]
+
+
+def sums(*parts: Sequence[Row]) -> list[Row]:
+    """Sums of rows, of each coordinate's own."""
+    return [[total(numbers) for numbers in zip(*rows, strict=True)] for rows in zip(*parts, strict=True)]
 
 
 def _minus(row: Row, end: Row, p: Value) -> Row:

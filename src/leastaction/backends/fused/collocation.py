@@ -39,6 +39,7 @@ from leastaction.backends.fused.chord import (
     rate_of,
     read,
     seen_of_chord,
+    sums,
     wanted_by,
 )
 from leastaction.backends.fused.cyclic import leaping, lost, nothing, turning, whole, with_cyclic
@@ -55,6 +56,8 @@ from leastaction.step.prediction import WHOLE, Prediction
 from leastaction.step.rows import Row, Rows, apply, total
 from leastaction.step.verdict import ACCEPTABLE
 
+TOGETHER = {True: ("out", "led"), False: ("out",)}  # by which tables dV, and dZ at the same time, are found
+WOVEN = frozenset({"places", "into", "out", "led"})
 COUNTED = ("soft_before", "soft_doubt", "soft_iterations")  # what is zero before the first chord of a step
 
 
@@ -87,20 +90,24 @@ def collocated(
         row = _reached(step, rows, _weighed(f[j], weights))
         missing[j] = [a + (x["p"][j] - b) for a, b in zip(row, m[j], strict=True)]
     masses = [] if stiff else [mass.values(B, at) for at in nodes]
-    gaps = missing if stiff else _by_mass(mass, masses, missing)
+    gaps = missing if stiff else _by_mass(rows, mass, masses, missing)
     if stiff:
         moves = solved(step, rows, x["shifts"], missing, "out")
     elif twice:
         moves, ways = _moves(step, rows, x["shifts"], gaps)
-        changes = _by_mass(mass, masses, _changes(step, rows, B, nodes, moves, ways))
+        changes = _by_mass(rows, mass, masses, _changes(step, rows, B, nodes, moves, ways))
         left = [[a - b - c for a, b, c in zip(*of, strict=True)] for of in zip(gaps, moves, changes, strict=True)]
-        (second,) = shifted(step, rows, x["shifts"], left, "out")
-        moves = [[a + b for a, b in zip(*of, strict=True)] for of in zip(moves, second, strict=True)]
+        second, *further = shifted(step, rows, x["shifts"], left, *TOGETHER[rows.side_by_side])
+        moves = sums(moves, second)
     else:
         (moves,) = shifted(step, rows, x["shifts"], gaps, "out")
-    speeds = [[a + b for a, b in zip(old, move, strict=True)] for old, move in zip(V, moves, strict=True)]
-    places = [_reached(step, rows, _weighed(row, weights)) if j in movers else Z[j] for j, row in enumerate(speeds)]
-    moved = differences(places, Z)
+    speeds = sums(V, moves)
+    if twice and rows.side_by_side:
+        moved = sums(ways, *further)
+        places = sums(Z, moved)
+    else:
+        places = [_reached(step, rows, _weighed(row, weights)) if j in movers else Z[j] for j, row in enumerate(speeds)]
+        moved = differences(places, Z)
     seen = judged(
         step,
         rows,
@@ -127,9 +134,10 @@ def collocated(
     return wanted_by("inner", B, x, rows, after | seen_of_chord(seen, ~going & ~good))
 
 
-def _by_mass(mass: Mass, masses: Sequence[Sequence[Value]], given: Sequence[Row]) -> list[Row]:
+def _by_mass(rows: Rows, mass: Mass, masses: Sequence[Sequence[Value]], given: Sequence[Row]) -> list[Row]:
     """M_i⁻¹ times what is given at the nodes, a row for each coordinate."""
-    solved = [mass.solve(M, [[row[g]] for row in given]) for g, M in enumerate(masses)]
+    solve = mass.multiply if rows.side_by_side else mass.solve
+    solved = [solve(M, [[row[g]] for row in given]) for g, M in enumerate(masses)]
     return [[at[j][0] for at in solved] for j in range(len(given))]
 
 
@@ -138,7 +146,7 @@ def _moves(step: Step, rows: Rows, E: Sequence[Value], gaps: Sequence[Row]) -> t
     products with tables, one after the other. With trajectories side by side `summed` takes half as many products.
     """
     if rows.side_by_side:
-        moves, ways = shifted(step, rows, E, gaps, "out", "led")
+        moves, ways = shifted(step, rows, E, gaps, *TOGETHER[True])
         return moves, ways
     (moves,) = shifted(step, rows, E, gaps, "out")
     return moves, places_of(step, rows, moves)
@@ -190,11 +198,17 @@ def ended(step: Step, rows: Rows, B: Builder) -> Program:
     """z and the impulse from V, of the trajectories whose step is solved.
 
     The forces are those at the last V, not those from which the last V came: the latter are off by the last increment,
-    and the energy would drift by that, however well the next increments would shrink.
+    and the energy would drift by that, however well the next increments would shrink. The places are those of the last
+    V, too: with points side by side, chords have added up what moves them.
     """
     x = read(step, rows, B)
     (weights,) = rows.columns("weights 0")
     Z, V = _unknowns(step, rows, x)
+    if rows.side_by_side:
+        Z = [
+            own if j in moving(step) else old
+            for j, (own, old) in enumerate(zip(places_of(step, rows, V), Z, strict=True))
+        ]
     nodes = _nodes(step, rows, x, Z, V)
     (f,) = _given(B, step.terms[0].ordered, nodes, "f")
     weighed = [_weighed(row, weights) for row in f]
@@ -333,7 +347,7 @@ def places_of(step: Step, rows: Rows, V: Sequence[Row]) -> list[Row]:
 def _reached(step: Step, rows: Rows, x: Row) -> Row:
     """Σ_j N_ij x_j for every node i."""
     if rows.side_by_side:
-        return apply(rows, rows.columns("places"), x)
+        return rows.product("places", x)
     nodes = nodes_of(step.method)
     assert nodes is not None
     return summed(nodes, x)

@@ -81,6 +81,21 @@ class Mass:
                 x[i] = [a - inverse[i * n + k] * b for a, b in zip(x[i], x[k], strict=True)]
         return x
 
+    def multiply(self, inverse: Sequence[Value], right: Sequence[Row]) -> list[Row]:
+        """The same, as a product with the whole of M⁻¹ where there are two coordinates: what is multiplied waits for
+        two operations, where elimination waits for four.
+        """
+        if self.diagonal or len(right) != 2:
+            return self.solve(inverse, right)
+        first, upper, lower, last = inverse
+        below = last * (lower * first)
+        rows = (first + upper * below, upper * last), (below, last)
+        a, b = right
+        return [
+            [rows[0][0] * x - rows[0][1] * y for x, y in zip(a, b, strict=True)],
+            [rows[1][1] * y - rows[1][0] * x for x, y in zip(a, b, strict=True)],
+        ]
+
 
 @dataclass(frozen=True)
 class Chords:

@@ -11,7 +11,7 @@ from leastaction.backends.fused import chord as mass_chord
 from leastaction.backends.fused import collocation, cyclic, explicit, held, hop, march, separable, stiff
 from leastaction.backends.fused.advance import advance
 from leastaction.backends.fused.chord import chord, paired, repeated, restart, tables
-from leastaction.backends.fused.collocation import collocated
+from leastaction.backends.fused.collocation import WOVEN, collocated
 from leastaction.backends.fused.mass import Chords, Mass, eliminated, mass_of
 from leastaction.backends.fused.newton import Iteration, coordinates, iteration, newton, unique
 from leastaction.backends.fused.nodes import nodes_of
@@ -249,9 +249,10 @@ def _side_by_side(step: Step, lanes: int) -> tuple[Chords, SideBySide, Callable[
     if own.mass.separable:
         found, padded = separable.tables(own.step), separable.REPEATED
     found, padded = found | cyclic.tables(own.step), padded | cyclic.REPEATED
-    rows = SideBySide(found, lanes, None, padded)
+    woven = WOVEN if own.mass.collocated else frozenset[str]()
+    rows = SideBySide(found, lanes, None, padded, woven=woven)
     if march.marches(own, rows):
-        rows = SideBySide(found | march.tables(step), lanes, None, padded | march.REPEATED)
+        rows = SideBySide(found | march.tables(step), lanes, None, padded | march.REPEATED, woven=woven)
     packed, N = rows.length(step.n), step.n * rows.length(step.s)
     nodes = len(step.method.table.c)
     blocks = [
@@ -265,7 +266,7 @@ def _side_by_side(step: Step, lanes: int) -> tuple[Chords, SideBySide, Callable[
 
     def builder() -> tuple[Rows, Builder]:
         B = Builder(blocks)
-        return SideBySide(rows.tables, lanes, B, rows.repeated), B
+        return replace(rows, B=B), B
 
     return own, rows, builder
 

@@ -87,18 +87,15 @@ def _by_pairs(
 ) -> list[list[Row]]:
     """`shifted`, where parts lie so: with x the parts of y exchanged, E y = Re E · y ∓ Im E · x."""
     own = moving(step)
-    into, out, swap = rows.columns("into"), [rows.columns(name) for name in names], f"swap{half}"
-    moves, m, S = [list(g) for _ in names], len(own), len(out[0]) // 2
-    y = [combine(into, [rows.number(g[j], i) for i in range(len(into))])[0] for j in own]
-    exchanged = [a.op(swap) for a in y]
+    moves, m = [list(g) for _ in names], len(own)
+    y = [rows.product("into", g[j])[0] for j in own]
+    exchanged = [a.op(f"swap{half}") for a in y]
     for j, coordinate in enumerate(own):
         parts = [E[2 * (j * m + k)] * y[k] for k in range(m)] + [
             E[2 * (j * m + k) + 1] * exchanged[k] for k in range(m)
         ]
-        x = [total(parts)]
-        numbers = [rows.number(x, i) for i in (*range(S), *range(half, half + S))]
-        for rows_found, table in zip(moves, out, strict=True):
-            rows_found[coordinate] = combine(table, numbers)
+        for found, name in zip(moves, names, strict=True):
+            found[coordinate] = rows.product(name, [total(parts)])
     return moves
 
 

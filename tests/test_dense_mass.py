@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from rungs import solved_by
 
 import leastaction as la
+from rungs import solved_by
 
 
 def chain(q, v):

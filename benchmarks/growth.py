@@ -38,7 +38,7 @@ BY_NEWTON = ((10, 4), (10, 8), (20, 4), (20, 8))  # n, s
 SECONDS = 0.05  # a timed run takes at least so long …
 FEWEST = 10  # … and so many steps
 REPEATS = 5
-BUDGET = 40.0  # seconds of the processor for one kind and one n
+BUDGET = 120.0  # seconds of the processor for one kind and one n
 
 
 def pendulums(q, v, k):

@@ -59,7 +59,7 @@ _APART = (
     "shifted", "stiffly", "set_dense", "by_dense", "set_sparse", "by_sparse", "summed_velocity", "level", "leap",
     "by_jacobian", "linearised", "linearly", "see_rounding", "_piece", "take", "wait", "settle_sum", "newton_of_sum",
     "solve_along", "missed", "negative", "negative_mass", "turned_dense", "turned_jacobian", "turned_sparse",
-    "coarse_jacobian", "coarse_shift", "coarse_sparse", "lay_out",
+    "coarse_jacobian", "coarse_shift", "coarse_sparse", "lay_out", "eliminate", "solve_rows",
 )  # fmt: skip
 
 

@@ -108,7 +108,8 @@ class Solvers:
         numbers = {
             "coordinates": n, "n": n, "components": components, "multipliers": m, "s": s, "lanes": lanes,
             "across": lanes, "summed": 0, "width": width, "square": square, "stride": width * W // lanes,
-            "unknowns": unknowns, "lead": -(-unknowns // W) * W, "params": step.params, "channels": step.channels,
+            "unknowns": unknowns, "lead": -(-unknowns // W) * W,
+            "mass_lead": -(-n // (2 * W)) * 2 * W, "params": step.params, "channels": step.channels,
             "given": step.params + step.driven, "terms": place, "soft": soft,
             "term_count": len(terms), "separable": mass.separable, "constant": mass.constant,
             "diagonal": mass.diagonal, "has_chord": not step.multipliers, "explicit": 0, "early": -1, "late": -1,
@@ -124,13 +125,14 @@ class Solvers:
             **self._rules(judges, ahead, lanes),
         }  # fmt: skip
         points = max(record["points"] for record, _ in terms)
-        lead, dense = numbers["lead"], lanes == 1
+        lead, mass_lead, dense = numbers["lead"], numbers["mass_lead"], lanes == 1
         sizes = {
             "T": s * width * W, "R": rows, "impulse": n * lanes,
-            "scaled": max(padded(points) if lanes == 1 else points * W, ahead.candidates * W),
-            "seen": 11 * lanes, "found": 6 * lanes,
+            "scaled": max(4 * padded(points) if lanes == 1 else points * W, ahead.candidates * W),
+            "seen": 12 * lanes, "found": 6 * lanes,
             "B": components**2 * square * W if dense else 1, "J": unknowns * lead if dense else 1,
-            "G": n * lead if dense else 1, "b": max(lead, width * W), "M": n * n * lanes,
+            "G": n * lead if dense else 1, "b": max(lead, mass_lead, 4 * width * W), "M": n * n * lanes + 2 * W,
+            "F": n * mass_lead if dense and not mass.diagonal else 1, "mass_inverses": n, "weight": n * lanes,
             "t": 1, "q": n, "p": n, "z": rows, "start": rows, "last": rows, "miss": rows,
             "values": step.params + step.driven,
             "v": n, "at": (2 + 2 * n + step.params + step.channels) * lanes, "at_values": point.output_size,
@@ -269,8 +271,8 @@ class Solvers:
             "across": W,
             "summed": 1, "checked": checked, "branching": checked and not sums.m and not sums.linear, "end": 0,
             "linear_end": 0,
-            "width": s, "square": 1, "stride": s * W, "unknowns": 0, "lead": 0, "params": 0, "channels": 0,
-            "given": 0, "terms": both,
+            "width": s, "square": 1, "stride": s * W, "unknowns": 0, "lead": 0, "mass_lead": 0, "params": 0,
+            "channels": 0, "given": 0, "terms": both,
             "soft": soft, "term_count": len(records), "separable": sums.separable, "constant": sums.mass.constant,
             "diagonal": sums.mass.diagonal, "has_chord": not sums.m, "explicit": explicit, "early": ends.get(0.0, -1),
             "late": ends.get(1.0, -1), "timed": sums.timed, "swift": plain, "sparse": sparse, "shifts": -1,
@@ -280,11 +282,12 @@ class Solvers:
             **self._rules(judges, ahead, 1),
         }  # fmt: skip
         numbers["team"] = self.team = self._team(sums, method)
-        unused = ("B", "J", "G", "t", "values", "at", "at_values", "V", "move", "fastest", "argument", "reached",
+        unused = ("F", "mass_inverses", "weight", "B", "J", "G", "t",
+                  "values", "at", "at_values", "V", "move", "fastest", "argument", "reached",
                   "left", "end_at", "end_values", "saddle", "end_move", "pushed")  # fmt: skip
         all_n, rows = vectors * W, components * s * W
         sizes = {
-            **dict.fromkeys(unused, 1), "T": s * s * W, "scaled": max(len(found.tau), ahead.candidates) * W, "seen": 11,
+            **dict.fromkeys(unused, 1), "T": s * s * W, "scaled": max(len(found.tau), ahead.candidates) * W, "seen": 12,
             "found": 6, "b": s * W, **dict.fromkeys(("R", "z", "start", "last", "miss"), rows),
             **dict.fromkeys(("impulse", "M", "q", "p", "v", "floor", "reach", "way", "noise"), all_n),
             "scale": components * W,
@@ -422,7 +425,7 @@ def _judges(soft: int, newton: int, shifted: int, checked: bool, separable: bool
     chords; of each, how many chords cost as much as a fresh Jacobian.
     """
     return [
-        verdict_program(False, soft, checked, sided=separable),
+        verdict_program(False, soft, checked, sided=separable, known=not separable),
         verdict_program(True, newton, checked),
         verdict_program(False, newton, checked),
         verdict_program(False, shifted, checked),

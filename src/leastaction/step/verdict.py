@@ -76,8 +76,10 @@ summed from M z/h. So an increment is their rounding if it could come from other
     |M dz^ν|_k ≤ UNCERTAIN (|L| |U| scale)_k    for all k and ν,        M = L U.
 
 At the floor the left side was one to four ε of the right one, with s = 1 … 16 and n = 20, and with s = 8 and n = 50.
-Each momentum is judged in its own unit, and no inverse is needed. An increment that is not rounding does not pass,
-whether it shrinks or not: chords that diverge from a good prediction are as small as those at a high floor.
+Each momentum is judged in its own unit, and no inverse is needed: M dz is −h S⁻¹ R of the mass chord. An increment that
+is not rounding does not pass, whether it shrinks or not: chords that diverge from a good prediction are as small as
+those at a high floor. What comes next is negligible, too, if it is beside the rounding of momenta what is negligible
+beside that of a step: θ |M dz^ν|_k ≤ NEGLIGIBLE ε (|L| |U| scale)_k.
 
 Woken. A coordinate that others alone set in motion, as by v_k² of a neighbour that starts from rest, is not moved by
 the first iteration, or by next to nothing, and all of its step comes with a later iteration: on its own scale that
@@ -107,8 +109,7 @@ UNSEEN = 1e-4  # … as long as the result is off by no more than this part of w
 ONE_SIDED = 1e-2  # of what is negligible: where a chord ends, what is left has a side, that of the prediction
 AT_THE_FLOOR = 2.0**18  # negligible increments: some hundred units in the last place
 ROUNDING = 2.0**13  # negligible increments: some units in the last place, where rounding may be all that is seen
-HIDING = 0.125  # an increment that shrinks less than by so much may be rounding …
-UNCERTAIN = 16 * EPS  # … and is, if it moves momenta by no more than this part of what they are summed from
+UNCERTAIN = 16 * EPS  # an increment is rounding if it moves momenta by no more than this part of their summands
 MOST_ITERATIONS = 50
 # Increments that small are no motion, and have no digits left to compare.
 TINY = 1e-280
@@ -135,7 +136,7 @@ DEAR = 3  # where a fresh Jacobian costs more than so many chords, the second it
 # What an iteration tells the verdict: its size, that of the one before, iterations before this one; whether all numbers
 # are finite, the first increment reaches too far, the root lies too far; whether there was doubt before; and whether a
 # chord's increment is the rounding of momenta, and whether there is one root within reach (0 where nobody has looked).
-SEEN = ("size", "before", "iterations", "sound", "off", "far", "doubt", "rough", "unique")
+SEEN = ("size", "before", "iterations", "sound", "off", "far", "doubt", "hidden", "unique")
 # What it answers to loops that do not begin again.
 DECISIONS = ("solved", "ended", "good", "doubt", "keep", "left")
 
@@ -149,7 +150,7 @@ def verdict(
     known: Any = None,
     again: bool = False,
     twice: bool = False,
-    rough: Any = None,
+    hidden: Any = None,
     unique: Any = None,
     finished: bool = False,
     sided: bool = False,
@@ -167,7 +168,7 @@ def verdict(
               increment is no more than rounding, it also tells how long the increment would have been without
     again     whether chords may begin again from the place they have reached
     twice     whether this chord corrects twice, while the first one corrected once
-    rough     whether a chord's increment is the rounding of momenta, if somebody has looked
+    hidden    how many times a chord's increment is contained in the rounding of momenta, zero if nobody has looked
     unique    whether there is one root within reach, if somebody has looked
     finished  whether, once solved, the forces at the place that was reached are evaluated, and the result follows from
               these: then it is off by θ times what comes next, which may be FINISHED times as long, or longer where
@@ -192,10 +193,12 @@ def verdict(
         left = (size <= negligible * ROUNDING).where(size.op("min", before * known) * gain, left)
     # A Newton increment that shrinks no more is rounding; a chord's may also be slow, unless it is next to nothing.
     floor: Any = small if fresh else size <= negligible * AT_THE_FLOOR
-    if rough is not None and not fresh:
-        floor = floor | rough
+    if hidden is not None and not fresh:
+        floor = floor | (hidden >= 1.0)
     stalled = (rate > 0.5) & floor
     over = (left <= enough) | (left * gain <= negligible * UNSEEN) if finished else left <= enough
+    if hidden is not None and not fresh:
+        over = over | (gain * UNCERTAIN <= hidden * negligible)
     solved = x["sound"] & ((size <= negligible) | (~first & (over | stalled)))
     ended = solved | ~x["sound"] | (iterations > MOST_ITERATIONS - 1.5)
     most: Any = ON_THE_BRANCH if fresh else (second & (before > NEARBY)).where(SECOND_CHORD, LATER_CHORD)
@@ -211,7 +214,7 @@ def verdict(
     if fresh:
         keep = ~first & keep if chords <= DEAR else first | ~first
     else:
-        keep = first | keep if rough is None else first | keep | rough
+        keep = first | keep if hidden is None else first | keep | (hidden >= 1.0)
     if checked and again:
         keep = keep | begun
     return {
@@ -256,14 +259,17 @@ def _power(x: Any, exponent: int) -> Any:
     return half * half if exponent % 2 == 0 else half * half * x
 
 
-def verdict_program(fresh: bool, chords: int, checked: bool = True, sided: bool = False) -> Program:
-    """The verdict as a Program: SEEN, negligible and acceptable ↦ solved, ended, good, doubt, keep, left."""
-    B = Builder([(name, 1) for name in (*SEEN, "negligible", "acceptable")])
+def verdict_program(
+    fresh: bool, chords: int, checked: bool = True, sided: bool = False, known: bool = False
+) -> Program:
+    """The verdict as a Program: SEEN, negligible, acceptable and, if known, the rate ↦ solved, ended, good, doubt,
+    keep, left.
+    """
+    B = Builder([(name, 1) for name in (*SEEN, "negligible", "acceptable", *(["rate"] if known else []))])
     x = {name: B.values(name)[0] for name, _ in B.inputs}
     negligible, acceptable = x["negligible"], x["acceptable"]
-    rough, unique = x["rough"] > 0.5, x["unique"]
     found = verdict(
-        x, fresh=fresh, chords=chords, checked=checked, rough=rough, unique=unique, sided=sided, negligible=negligible,
-        acceptable=acceptable,
+        x, fresh=fresh, chords=chords, checked=checked, known=x.get("rate"), hidden=x["hidden"], unique=x["unique"],
+        sided=sided, negligible=negligible, acceptable=acceptable,
     )  # fmt: skip
     return B.build(**{name: indices([value], B) for name, value in found.items() if name in DECISIONS})

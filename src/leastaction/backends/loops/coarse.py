@@ -61,7 +61,7 @@ def coarse_sparse(S, P):
 
 @native
 def _mass_pivot(S, j):
-    return 1.0 / S.M[j] if S.diagonal == 1 else S.M[j * S.n + j]
+    return 1.0 / S.M[j] if S.diagonal == 1 else S.F[j * S.mass_lead + j]
 
 
 @native

@@ -73,6 +73,19 @@ def largest_entry(x, N):
 
 
 @native
+def sizes(x, y, begin, end):
+    """Σ |x_j| y_j, j = begin … end."""
+    j, found, total = begin, splat(0.0), 0.0
+    while j + W <= end:
+        found = fma(size_of(load(at(x, j))), load(at(y, j)), found)
+        j += W
+    while j < end:
+        total += abs(x[j]) * y[j]
+        j += 1
+    return total + first_of(sum_of(found))
+
+
+@native
 def negative(A, pivots, N, lead):
     """Whether the determinant of a matrix is negative, from its factors."""
     found = False

@@ -29,7 +29,9 @@ from leastaction.step.verdict import ACCEPTABLE, EPS, FAR, NEARBY, NEGLIGIBLE, S
 ALIKE = 2.0**-10
 REACHING = 0.25
 # Where what was SEEN of an iteration, and what the verdict says, are in their arrays.
-SIZE, BEFORE, ITERATIONS, SOUND, OFF, TOO_FAR, DOUBT, ROUGH, UNIQUE, NEGLIGIBLE_PLACE, ACCEPTABLE_PLACE = range(11)
+SIZE, BEFORE, ITERATIONS, SOUND, OFF, TOO_FAR, DOUBT, HIDDEN, UNIQUE, NEGLIGIBLE_PLACE, ACCEPTABLE_PLACE, RATE = range(
+    12
+)
 SOLVED, ENDED, GOOD, DOUBTED, KEEP, LEFT = range(6)
 
 
@@ -75,10 +77,11 @@ def renew(S):
         S.seen[BEFORE * S.lanes + k] = 0.0
         S.seen[ITERATIONS * S.lanes + k] = 0.0
         S.seen[DOUBT * S.lanes + k] = 0.0
-        S.seen[ROUGH * S.lanes + k] = 0.0
+        S.seen[HIDDEN * S.lanes + k] = 0.0
         S.seen[UNIQUE * S.lanes + k] = float(S.unique[0])
         S.seen[NEGLIGIBLE_PLACE * S.lanes + k] = NEGLIGIBLE * EPS
         S.seen[ACCEPTABLE_PLACE * S.lanes + k] = ACCEPTABLE
+        S.seen[RATE * S.lanes + k] = 1.0
 
 
 @native
@@ -180,7 +183,7 @@ def move_one(S, c, row, z, scale, reach, floor, replace, on):
         return splat(0.0), splat(0.0), splat(0.0), total
     beyond = positive(sub(moved, still(lanewise(floor, c, across), top)))
     ratio = div(beyond, top)
-    if S.seen[ITERATIONS] > 0.0:
+    if S.seen[ITERATIONS * S.lanes] > 0.0:
         last = splat(S.seen[BEFORE]) if S.lanes == 1 else load(at(S.seen, BEFORE * W))
         awake = positive(sub(mul(splat(WAKING), sub(before, splat(TINY))), top))
         most = where(awake, ratio, mul(splat(WOKEN), last))
@@ -232,6 +235,8 @@ def judge(S, kernel):
     lanes = S.lanes
     call_kernel(kernel, S.seen, S.found, S.work)
     for k in range(lanes):
+        if S.seen[ITERATIONS * lanes + k] > 0.0:
+            S.seen[RATE * lanes + k] = S.seen[SIZE * lanes + k] / S.seen[BEFORE * lanes + k]
         S.seen[BEFORE * lanes + k] = S.seen[SIZE * lanes + k]
         S.seen[ITERATIONS * lanes + k] += 1.0
         S.seen[DOUBT * lanes + k] = S.found[DOUBTED * lanes + k]

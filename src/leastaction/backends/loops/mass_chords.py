@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from leastaction.backends.loops.definite import eliminate, solve_rows
 from leastaction.backends.loops.elimination import factor, negative
 from leastaction.backends.loops.increments import DOUBT, ENDED, GOOD, ITERATIONS, KEEP, LEFT, begin, judge, move, widen
 from leastaction.backends.loops.machine import W, at, call_kernel, div, fma, load, mul, native, splat, store, sub
 from leastaction.backends.loops.noise import see_rounding
 from leastaction.backends.loops.summed import by_summed_mass, set_summed_mass
-from leastaction.backends.loops.sweep import lanewise, sweep
+from leastaction.backends.loops.sweep import four, lanewise, store_four, sweep
 from leastaction.backends.loops.swift_chords import swift_begin, swift_chord, swift_impulse
 
 
 @native
 def set_mass(S, I, D, t, q, z, params, h):
-    """S.M ← the factors of L_vv in the middle of the step that z predicts; the inverse where L_vv is diagonal.
-
-    False where it is singular.
+    """The factors of L_vv in the middle of the step that z predicts, of one trajectory in S.F, of several in S.M; the
+    inverse, in S.M, where L_vv is diagonal. False where L_vv is singular.
     """
     n, s, lanes, row = S.n, S.s, S.lanes, S.stride
     if S.summed == 1:
@@ -38,7 +38,7 @@ def set_mass(S, I, D, t, q, z, params, h):
             S.M[j] = 1.0 / S.M[j]
         return True
     if lanes == 1:
-        return factor(S.M, S.mass_pivots, n, n)
+        return _factor_one(S)
     for k in range(n):
         above = load(at(S.M, (k * n + k) * W))
         for i in range(k + 1, n):
@@ -51,13 +51,33 @@ def set_mass(S, I, D, t, q, z, params, h):
 
 
 @native
+def _factor_one(S):
+    """S.F ← the factors of S.M: with exchanges where it is not positive definite. False where it is singular."""
+    n, lead = S.n, S.mass_lead
+    S.exchanged[0] = 0
+    if eliminate(S.M, n, S.F, lead, S.mass_inverses, S.b):
+        for k in range(n):
+            S.mass_pivots[k] = k
+        return True
+    S.exchanged[0] = 1
+    for j in range(n):
+        for k in range(n):
+            S.F[j * lead + k] = S.M[j * n + k]
+    if not factor(S.F, S.mass_pivots, n, lead):
+        return False
+    for k in range(n):
+        S.mass_inverses[k] = 1.0 / S.F[k * lead + k]
+    return True
+
+
+@native
 def negative_mass(S, I, D, q, z):
     """Whether the determinant of L_vv in the middle of one trajectory's step is negative."""
     n, found = S.n, False
     if not set_mass(S, I, D, S.t, q, z, S.values, S.h[0]):
         return False
     if S.diagonal == 0:
-        return negative(S.M, S.mass_pivots, n, n)
+        return negative(S.F, S.mass_pivots, n, S.mass_lead)
     for j in range(n):
         if S.M[j] < 0.0:
             found = not found
@@ -79,14 +99,10 @@ def _by_mass(S, I, D):
                 store(place, mul(inverse, load(place)))
         return
     if lanes == 1:
-        for k in range(n):
-            other = S.mass_pivots[k]
-            if other != k:
-                for v in range(width):
-                    a, b = at(S.R, (k * width + v) * W), at(S.R, (other * width + v) * W)
-                    x, y = load(a), load(b)
-                    store(a, y)
-                    store(b, x)
+        if S.exchanged[0] == 1:
+            _exchange(S)
+        solve_rows(S.F, n, S.mass_lead, S.mass_inverses, S.R, width)
+        return
     for k in range(n):
         for v in range(width):
             place = at(S.R, (k * width + v) * W)
@@ -104,6 +120,43 @@ def _by_mass(S, I, D):
 
 
 @native
+def _exchange(S):
+    """The rows of S.R in the order of the mass's pivots."""
+    width = S.width
+    for k in range(S.n):
+        other = S.mass_pivots[k]
+        if other != k:
+            for v in range(width):
+                a, b = at(S.R, (k * width + v) * W), at(S.R, (other * width + v) * W)
+                x, y = load(a), load(b)
+                store(a, y)
+                store(b, x)
+
+
+@native
+def _by_table(S):
+    """S.R ← −h S⁻¹ S.R, row by row."""
+    s, width, done = S.s, S.width, 0
+    while S.across == 1 and done + 4 <= S.n:
+        rows, pitch, none = at(S.R, done * width * W), width * W, splat(0.0)
+        for v in range(width):
+            x, y, u, t = four(at(S.T, v * W), pitch, s, rows, pitch, none, none, none, none)
+            store_four(at(S.b, v * W), pitch, x, y, u, t)
+        for v in range(4 * width):
+            store(at(rows, v * W), load(at(S.b, v * W)))
+        done += 4
+    for c in range(done, S.n):
+        row = at(S.R, c * width * W)
+        for v in range(width):
+            total = splat(0.0)
+            for m in range(s):
+                total = fma(load(at(S.T, (m * width + v) * W)), lanewise(row, m, S.across), total)
+            store(at(S.b, v * W), total)
+        for v in range(width):
+            store(at(row, v * W), load(at(S.b, v * W)))
+
+
+@native
 def chord(S, I, D, q, p, z, scale, reach, floor, active):
     """One iteration dz = −(S⁻¹ ⊗ M⁻¹) h R, with S = Σ_i w_i l_ν′ l_μ′: gradients only, no Jacobian.
 
@@ -111,25 +164,19 @@ def chord(S, I, D, q, p, z, scale, reach, floor, active):
     constant M, the part of R with m is S ⊗ M z/h itself, and z ← −(S⁻¹ ⊗ M⁻¹) h (R without it): velocities are not
     needed. With one symmetric matrix for S⁻¹ that is the step of a discrete Lagrangian, too, whatever its rounding.
     """
-    across, s, width = S.across, S.s, S.width
     if S.swift == 1:
         swift_chord(S, I, D, q, p, z, scale, reach, floor)
         judge(S, S.judge_soft)
         return
     sweep(S, I, D, S.soft, False, q, p, z)
-    _by_mass(S, I, D)
-    for c in range(S.n):
-        row = at(S.R, c * width * W)
-        for v in range(width):
-            total = splat(0.0)
-            for m in range(s):
-                total = fma(load(at(S.T, (m * width + v) * W)), lanewise(row, m, across), total)
-            store(at(S.b, v * W), total)
-        for v in range(width):
-            store(at(row, v * W), load(at(S.b, v * W)))
-    move(S, z, scale, reach, floor, S.separable, active)
     if S.separable == 0 and S.diagonal == 0 and S.summed == 0:
+        _by_table(S)
         see_rounding(S, scale)
+        _by_mass(S, I, D)
+    else:
+        _by_mass(S, I, D)
+        _by_table(S)
+    move(S, z, scale, reach, floor, S.separable, active)
     judge(S, S.judge_soft)
 
 

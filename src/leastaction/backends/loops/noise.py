@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from leastaction.backends.loops.constraints import set_bumps
-from leastaction.backends.loops.elimination import factor, solve
-from leastaction.backends.loops.increments import BEFORE, ITERATIONS, ROUGH, SIZE, level, positive, put
+from leastaction.backends.loops.elimination import factor, sizes, solve
+from leastaction.backends.loops.increments import HIDDEN, ITERATIONS, level, put
 from leastaction.backends.loops.machine import (
     W,
+    add,
     at,
+    div,
     fma,
     larger,
     largest_of,
@@ -17,11 +19,9 @@ from leastaction.backends.loops.machine import (
     size_of,
     splat,
     store,
-    sub,
-    where,
 )
 from leastaction.backends.loops.sweep import lanewise
-from leastaction.step.verdict import ACCEPTABLE, EPS, HIDING, NOISE, UNCERTAIN
+from leastaction.step.verdict import EPS, NOISE, TINY, UNCERTAIN
 
 MEASURED = 8.0  # how many times larger the noise of a sum's forces may be elsewhere than where it was measured
 QUIET = 8.0 * EPS  # of a coordinate: what rounding may do to the increments of a step much shorter than itself
@@ -65,41 +65,42 @@ def set_noise(S):
 
 @native
 def see_rounding(S, scale):
-    """S.seen[ROUGH] ← whether what a mass chord moves momenta by, M S.R, is their rounding; see `step.verdict`.
-
-    Asked only where increments are small and hardly shrink. Of M there are the factors L U. Lanes are trajectories, or
-    points of one; S.R is not an increment any more.
+    """S.seen[HIDDEN] ← how many times what a mass chord moves momenta by, S.R before it is solved with the mass, is
+    contained in their rounding; see `step.verdict`. A first chord is not asked.
     """
-    n, lanes, width = S.n, S.lanes, S.width
-    asked = False
-    for k in range(lanes):
-        S.seen[ROUGH * lanes + k] = 0.0
-        size, before = S.seen[SIZE * lanes + k], S.seen[BEFORE * lanes + k]
-        asked = asked or (S.seen[ITERATIONS * lanes + k] > 0.0 and HIDING * before < size <= ACCEPTABLE)
-    if not asked:
+    lanes, width, largest = S.lanes, S.width, splat(0.0)
+    if S.seen[ITERATIONS * lanes] == 0.0:
         return
+    if S.seen[ITERATIONS * lanes] == 1.0:
+        weigh(S, scale)
+    for k in range(S.n):
+        moved = splat(0.0)
+        for v in range(width):
+            moved = larger(moved, size_of(load(at(S.R, (k * width + v) * W))))
+        largest = larger(largest, mul(moved, lanewise(S.weight, k, lanes)))
+    put(S.seen, HIDDEN, lanes, div(splat(1.0), larger(largest_of(largest) if lanes == 1 else largest, splat(TINY))))
+
+
+@native
+def weigh(S, scale):
+    """S.weight ← the inverses of what momenta are rounded by, UNCERTAIN |L| |U| scale with the factors of the mass."""
+    n, lanes = S.n, S.lanes
     for k in range(n):
-        within = splat(0.0)
-        for i in range(k, n):
-            within = fma(size_of(lanewise(S.M, k * n + i, lanes)), lanewise(scale, i, lanes), within)
-        put(S.move, k, lanes, within)
-        for v in range(width):
-            moved = splat(0.0)
+        if lanes == 1:
+            S.move[k] = sizes(at(S.F, k * S.mass_lead), scale, k, n)
+        else:
+            within = splat(0.0)
             for i in range(k, n):
-                moved = fma(lanewise(S.M, k * n + i, lanes), load(at(S.R, (i * width + v) * W)), moved)
-            store(at(S.R, (k * width + v) * W), moved)
-    beyond = splat(0.0)
-    for k in range(n - 1, -1, -1):
+                within = fma(size_of(load(at(S.M, (k * n + i) * W))), load(at(scale, i * W)), within)
+            store(at(S.move, k * W), within)
+    for k in range(n):
         within = lanewise(S.move, k, lanes)
-        for i in range(k):
-            within = fma(size_of(lanewise(S.M, k * n + i, lanes)), lanewise(S.move, i, lanes), within)
-        for v in range(width):
-            moved = load(at(S.R, (k * width + v) * W))
+        if lanes == 1:
+            within = add(within, splat(sizes(at(S.F, k * S.mass_lead), S.move, 0, k)))
+        else:
             for i in range(k):
-                moved = fma(lanewise(S.M, k * n + i, lanes), load(at(S.R, (i * width + v) * W)), moved)
-            beyond = larger(beyond, sub(size_of(moved), mul(splat(UNCERTAIN), within)))
-    rough = where(positive(beyond), splat(0.0), splat(1.0))
-    put(S.seen, ROUGH, lanes, where(largest_of(beyond), splat(0.0), splat(1.0)) if lanes == 1 else rough)
+                within = fma(size_of(load(at(S.M, (k * n + i) * W))), load(at(S.move, i * W)), within)
+        put(S.weight, k, lanes, div(splat(1.0), larger(mul(splat(UNCERTAIN), within), splat(TINY))))
 
 
 @native

@@ -41,6 +41,34 @@ def lanewise(x, i, across):
 
 
 @native
+def four(columns, pitch, count, x, apart, a, b, c, d):
+    """Four totals and, added to them, Σ_m x_m times column m of four rows x; columns are `pitch` numbers apart, rows
+    `apart`. One sum would wait for itself with every product, four of them do not.
+    """
+    second, third, last = at(x, apart), at(x, 2 * apart), at(x, 3 * apart)
+    for m in range(count):
+        column = load(at(columns, m * pitch))
+        a, b = fma(column, splat(x[m]), a), fma(column, splat(second[m]), b)
+        c, d = fma(column, splat(third[m]), c), fma(column, splat(last[m]), d)
+    return a, b, c, d
+
+
+@native
+def load_four(x, apart):
+    """Four vectors that lie `apart`."""
+    return load(x), load(at(x, apart)), load(at(x, 2 * apart)), load(at(x, 3 * apart))
+
+
+@native
+def store_four(x, apart, a, b, c, d):
+    """Write four vectors that lie `apart`."""
+    store(x, a)
+    store(at(x, apart), b)
+    store(at(x, 2 * apart), c)
+    store(at(x, 3 * apart), d)
+
+
+@native
 def set_step(S, I, D, first, h):
     """The coefficients of all terms, from the first on, for the step h."""
     for e in range(S.term_count):
@@ -200,7 +228,18 @@ def gather(S, T, q, z, shift):
     across, s, groups = S.across, S.s, T.groups
     for w in range(T.gathers):
         first, begin, a, based = T.gather[5 * w], T.gather[5 * w + 1], T.gather[5 * w + 2], T.gather[5 * w + 3]
-        for e in range(T.gather[5 * w + 4]):
+        count, done = T.gather[5 * w + 4], 0
+        while across == 1 and done + 4 <= count:
+            row, begun = at(z, (begin + done) * S.width * W), at(q, begin + done)
+            for g in range(groups):
+                column, none = at(T.A, a * s * groups * W + g * W), splat(0.0)
+                x, y, u, v = four(column, groups * W, s, row, S.width * W, none, none, none, none)
+                if based == 1 and shift == 0:
+                    x, y = add(splat(begun[0]), x), add(splat(begun[1]), y)
+                    u, v = add(splat(begun[2]), u), add(splat(begun[3]), v)
+                store_four(at(T.point, (g * T.inputs + first + done + shift) * W), W, x, y, u, v)
+            done += 4
+        for e in range(done, count):
             place, c = first + e, begin + e
             row = at(z, c * S.width * W)
             for g in range(groups):
@@ -220,15 +259,23 @@ def scatter_values(S, T, values, outputs, p, share):
     add_forces(S, T, values, outputs)
     for w in range(T.scatters):
         first, begin, b = T.scatter[4 * w], T.scatter[4 * w + 1], T.scatter[4 * w + 2]
-        for e in range(T.scatter[4 * w + 3]):
+        count, done = T.scatter[4 * w + 3], 0
+        while across == 1 and done + 4 <= count:
+            for e in range(4):
+                weigh_values(S, T, values, outputs, p, share, b, first + done + e, begin + done + e, e)
+            for v in range(width):
+                rows, columns = at(S.R, ((begin + done) * width + v) * W), at(T.E, (b * r * width + v) * W)
+                x, y, u, t = load_four(rows, width * W)
+                x, y, u, t = four(columns, width * W, r, S.scaled, T.groups * W, x, y, u, t)
+                if b == 1:
+                    beyond, base = load(at(T.beyond, v * W)), at(p, begin + done)
+                    x, y = fma(beyond, splat(share * base[0]), x), fma(beyond, splat(share * base[1]), y)
+                    u, t = fma(beyond, splat(share * base[2]), u), fma(beyond, splat(share * base[3]), t)
+                store_four(rows, width * W, x, y, u, t)
+            done += 4
+        for e in range(done, count):
             value, c = first + e, begin + e
-            base = mul(splat(share), lanewise(p, c, across)) if b == 1 else splat(0.0)
-            for g in range(T.groups):
-                weight = splat(1.0)
-                if b < 2:
-                    weight = load(at(T.raw, r + g * W)) if across == 1 else splat(T.raw[r + g])
-                here = load(at(values, (g * outputs + value) * W))
-                store(at(S.scaled, g * W), mul(weight, sub(here, base)))
+            base = weigh_values(S, T, values, outputs, p, share, b, value, c, 0)
             for v in range(width):
                 place = at(S.R, (c * width + v) * W)
                 total = load(place)
@@ -241,6 +288,22 @@ def scatter_values(S, T, values, outputs, p, share):
 
 
 @native
+def weigh_values(S, T, values, outputs, p, share, b, value, c, place):
+    """S.scaled, at a place, ← weights times a value of component c at all points, without a share of p where it is a
+    momentum. Returns that share.
+    """
+    across, room = S.across, place * T.groups * W
+    base = mul(splat(share), lanewise(p, c, across)) if b == 1 else splat(0.0)
+    for g in range(T.groups):
+        weight = splat(1.0)
+        if b < 2:
+            weight = load(at(T.raw, T.points + g * W)) if across == 1 else splat(T.raw[T.points + g])
+        here = load(at(values, (g * outputs + value) * W))
+        store(at(S.scaled, room + g * W), mul(weight, sub(here, base)))
+    return base
+
+
+@native
 def add_forces(S, T, values, outputs):
     """Add a term's forces to the impulse."""
     across, r = S.across, T.points
@@ -249,13 +312,17 @@ def add_forces(S, T, values, outputs):
         if T.scatter[4 * w + 2] == 0:
             for e in range(T.scatter[4 * w + 3]):
                 value, c = first + e, begin + e
-                for i in range(r):
-                    if across == 1:
-                        S.impulse[c] += T.raw[r + i] * values[((i // W) * outputs + value) * W + i % W]
-                    else:
-                        total = at(S.impulse, c * W)
+                if across == 1:
+                    total = S.impulse[c]
+                    for i in range(r):
+                        total += T.raw[r + i] * values[((i // W) * outputs + value) * W + i % W]
+                    S.impulse[c] = total
+                else:
+                    pushed = load(at(S.impulse, c * W))
+                    for i in range(r):
                         here = load(at(values, (i * outputs + value) * W))
-                        store(total, fma(splat(T.raw[r + i]), here, load(total)))
+                        pushed = fma(splat(T.raw[r + i]), here, pushed)
+                    store(at(S.impulse, c * W), pushed)
 
 
 @native

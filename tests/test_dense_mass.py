@@ -1,0 +1,50 @@
+"""Steps with a dense mass in the loops: eliminated with exchanges and without, and chords that end at its rounding."""
+
+import numpy as np
+import pytest
+
+import leastaction as la
+from rungs import solved_by
+
+
+def chain(q, v):
+    """n equal links, each hanging from the one before: a dense mass, positive definite and ill-conditioned."""
+    x, y = np.cumsum(np.cos(q) * v), np.cumsum(np.sin(q) * v)
+    return 0.5 * np.sum(x**2 + y**2) + 9.81 * np.sum(np.cumsum(np.cos(q)))
+
+
+def crossed(q, v):
+    """A mass that is neither positive definite nor has a first pivot."""
+    return v[0] * v[1] * (2 + np.cos(q[2])) + 0.3 * v[2] * (v[0] + v[2]) - 0.5 * q @ q + 0.2 * np.sin(q[0]) * q[1]
+
+
+def by(how, system, s, q0, h, steps):
+    with solved_by(how):
+        return la.integrate(system, f"P{s}N{s}Q{2 * s}Gau", q0, v0=np.zeros(system.n), h=h, steps=steps)
+
+
+@pytest.mark.parametrize("n", [3, 9, 18, 21])
+@pytest.mark.parametrize("s", [1, 3])
+def test_chords_give_newtons_steps_of_chains(n, s):
+    """Sizes with and without whole vectors and whole fours of rows."""
+    system, q0 = la.Lagrangian(chain, n=n), np.linspace(0.5, 1.0, n)
+    chords, newton = (by(how, system, s, q0, 1e-3, 20) for how in ("chord", "newton"))
+    np.testing.assert_allclose(chords.q, newton.q, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(chords.p, newton.p, rtol=0, atol=1e-12 * np.abs(newton.p).max())
+
+
+@pytest.mark.parametrize("s", [1, 2, 4])
+def test_a_mass_that_is_not_definite_is_eliminated_with_exchanges(s):
+    system, q0 = la.Lagrangian(crossed, n=3), np.array([0.4, -0.2, 0.7])
+    chords, newton = (by(how, system, s, q0, 0.02, 50) for how in ("chord", "newton"))
+    np.testing.assert_allclose(chords.q, newton.q, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(chords.p, newton.p, rtol=0, atol=1e-13)
+
+
+def test_chords_end_where_rounding_of_momenta_hides_what_comes_next():
+    """Twenty links: increments stand still at 10⁻¹³ of a step, and to see them stand would cost a chord more."""
+    system, q0 = la.Lagrangian(chain, n=20), np.linspace(0.5, 1.0, 20)
+    path = la.integrate(system, "P4N4Q8Gau", q0, v0=np.zeros(20), h=1e-3, steps=500)
+    assert path.stats["newton_iterations"] < 2.3 * 500
+    assert path.stats["continued"] == 0
+    assert np.ptp(E := path.energy()) < 1e-14 * np.abs(E).max()

@@ -7,8 +7,9 @@ import pytest
 
 import leastaction as la
 from continuation import follow_many
-from leastaction.backends.fused.uniqueness import one_root
-from leastaction.step.form import step_of
+from leastaction.backends.fused.uniqueness import firmness, one_root
+from leastaction.step.form import samples, stencils, step_of
+from leastaction.step.kronecker import kronecker_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")  # stiff steps are too long for that
 
@@ -125,31 +126,55 @@ def test_few_of_many_stray(method):
     assert known > 0.4 * solved and strayed <= solved / 400
 
 
-def test_where_one_root_is_told_every_iteration_finds_it():
-    """Newton's iteration of the midpoint rule from 40 random places of the box: all that end there end at one root."""
-    rng, count, reach = np.random.default_rng(7), 300, 0.5
+@pytest.mark.parametrize("method", ["midpoint", "P2N2Q4Gau", "P4N4Q8Gau", "P3N4Q6Lob"])
+def test_where_one_root_is_told_every_iteration_finds_it(method):
+    """Newton's iteration from 40 random places of the box: all that end there end at one root. Waves have slopes of up
+    to ten times the mass, and springs of up to 10³ times the mass.
+    """
+    rng, count, way = np.random.default_rng(7), 300, 1.0
     own, q, p = random_systems(rng, count), rng.standard_normal((count, 2)), 0.2 * rng.standard_normal((count, 2))
+    own = Stiff(own.K, own.k, own.f, 5 * own.a)
     params = {"K": np.eye(2), "k": np.eye(3, 2), "f": np.zeros(3), "a": np.ones(3)}
-    step = step_of(la.Lagrangian(wavy, n=2, params=params), la.method("midpoint"))
-    program, told = one_root(step), []
+    member = la.method(method)
+    program, told = one_root(step_of(la.Lagrangian(wavy, n=2, params=params), member)), []
     for b in range(count):
         params = np.concatenate([own.K[b].ravel(), own.k[b].ravel(), own.f[b], own.a[b]])
-        told.append(program([0.0], [1.0], q[b], [reach, reach], params)["unique"][0] != 0)
+        told.append(program([0.0], [1.0], q[b], [way, way], params)["unique"][0] != 0)
     (which,) = np.nonzero(told)
     assert 0.1 * count < len(which) < 0.9 * count
-    z = rng.uniform(-2 * reach, 2 * reach, (40, len(which), 2))
-    some = own.of(which)
+
+    table, s, times = member.table, member.s, 40
+    b, l0, l1 = table.b, table.l[:, :-1], table.l[:, 1:]
+    A = table.dl[:, :-1].T @ (b[:, None] * table.dl[:, 1:])
+    every, some = np.repeat(np.arange(len(which)), times), own.of(which)
+    z = rng.uniform(-2 * way, 2 * way, (len(every), s, 2))
     for _ in range(60):
-        at = (q[which] + 0.5 * z).transpose(1, 0, 2)
-        every = np.arange(len(which))
-        R = z - p[which] + 0.5 * some.gradient(at, every).transpose(1, 0, 2)
-        J = np.eye(2) + 0.25 * some.hessian(at, every).transpose(1, 0, 2, 3)
-        z = z - np.linalg.solve(J, R[..., None])[..., 0]
-    inside = (np.abs(z) <= 4 * reach).all(2) & (np.abs(R) < 1e-9).all(2)
-    lowest, highest = (f(np.where(inside[..., None], z, far), axis=0) for f, far in ((np.min, 9.0), (np.max, -9.0)))
-    met = inside.any(0)
+        x = np.einsum("im,bmn->bin", l1, z)
+        at = q[which][every][:, None] + x
+        R = np.einsum("vm,bmn->bvn", A, z) - np.einsum("i,iv,bin->bvn", b, l0, some.gradient(at, every))
+        R[:, 0] += p[which][every]
+        J = np.einsum("i,iv,im,binj->bvnmj", b, l0, l1, some.hessian(at, every)).reshape(-1, 2 * s, 2 * s)
+        z = z - np.linalg.solve(np.kron(A, np.eye(2)) - J, R.reshape(-1, 2 * s, 1)).reshape(z.shape)
+    inside = (np.abs(x) <= 2 * way).all((1, 2)) & (np.abs(R) < 1e-9).all((1, 2))
+    inside, x = inside.reshape(-1, times), x.reshape(len(which), times, -1)
+    met = inside.any(1)
+    lowest, highest = (f(np.where(inside[..., None], x, far), axis=1) for f, far in ((np.min, 9.0), (np.max, -9.0)))
     assert met.sum() > 0.5 * len(which)
     np.testing.assert_allclose(lowest[met], highest[met], atol=1e-8)
+
+
+@pytest.mark.parametrize("s", range(1, 13))
+def test_how_firm_a_rule_is(s):
+    """1/‖T(y)‖ ≥ 2 + c y, between the numbers y that were tried, too; Lobatto's rules have c = 0."""
+    for name, at_least in ((f"P{s}N{s}Q{2 * s}Gau", 0.15), (f"P{s}N{s + 1}Q{2 * s}Lob", 0.0)):
+        method = la.method(name)
+        small, c = kronecker_of(method), firmness(method)
+        gather, root = stencils(samples(method), 1).gather["q"], np.sqrt(small.w)
+        y = np.concatenate([np.linspace(-1, 3, 300), np.geomspace(3, 1e8, 3000)])
+        T = gather @ np.linalg.solve(small.A - y[:, None, None] * small.B, small.load)
+        bound = 1 / np.linalg.norm(root[:, None] * T / root, 2, axis=(1, 2))
+        assert at_least <= c <= 1
+        assert np.all(bound >= (2 + c * y) * (1 - 1e-3))
 
 
 def test_who_is_asked():

@@ -417,36 +417,43 @@ def linearly(S, I, D, h):
 
 
 @native
-def has_one_root(S, h, predicted):
-    """Whether the step from S.t, S.q has one root within S.reach (`fused.uniqueness`); as far as the prediction S.z
-    leads, if there is one, is within reach then.
+def has_one_root(S, h, found):
+    """Whether the step from S.t, S.q has one root as far as the latest steps went, and as S.z, if it is `found`
+    (`fused.uniqueness`).
     """
-    n, reach = S.n, at(S.at, 2 + S.n)
+    n, way = S.n, at(S.at, 2 + S.n)
     S.at[0], S.at[1] = S.t[0], h
     for j in range(n):
-        S.at[2 + j], reach[j] = S.q[j], S.reach[j]
-        for m in range(S.s if predicted else 0):
-            reach[j] = max(reach[j], abs(S.z[j * S.stride + m]))
+        S.at[2 + j], way[j] = S.q[j], S.length[j]
+        for m in range(S.s if found else 0):
+            way[j] = max(way[j], abs(S.z[j * S.stride + m]))
     for j in range(S.params):
         S.at[2 + 2 * n + j] = S.values[j]
     call_kernel(S.one_root, S.at, S.argument, S.work)
-    if S.argument[0] != 0.0:
-        for j in range(n):
-            S.reach[j] = reach[j]
     return S.argument[0] != 0.0
 
 
 @native
 def singly(S, I, D, h, wild):
-    """The step, of which one root is within reach, from the prediction S.z, or where that is `wild` from the
-    `linearised` step. Returns whether it is found; S.iterations ← those spent.
+    """The step from the prediction S.z, or where that is `wild` from the uniform motion, slowed down so that it goes no
+    farther than the latest steps: where h ω is large, h v leads many times as far. Returns whether the step is found,
+    and known to be the only one; S.iterations ← those spent.
     """
     S.iterations[0] = 0
-    if wild and not linearised(S, I, D, h, 1.0):
+    if not has_one_root(S, h, False):
         return False
+    if wild:
+        if not velocity_at(S, I, D):
+            return False
+        for j in range(S.n):
+            S.v[j] *= min(1.0, S.length[j] / max(abs(h * S.v[j]), TINY))
+        go_on(S, h, S.z)
     prepare(S, I, D, h, True)
     set_given(S, I, D, S.terms, S.t, S.values)
-    return stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach, False, False) == GOING_WELL and S.turned[0] == 0
+    S.unique[0] = 1
+    status = stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach, False, False)
+    S.unique[0] = 0
+    return status == GOING_WELL and S.turned[0] == 0 and has_one_root(S, h, True)
 
 
 @native
@@ -476,18 +483,18 @@ def alone(S, I, D, h, predicted, later, told):
     stand(S)
     if S.summed == 1 and S.multipliers > 0:
         held_floor(S)
-    unique = later and S.one_root != 0 and has_one_root(S, h, predicted)
+    asked = later and S.one_root != 0
     wild = later and S.checked == 1 and not (predicted and within_reach(S, S.z))
-    if wild or unique:
+    if wild or asked:
+        found = False
         for i in range(S.components * S.stride):
             S.last[i] = S.z[i]
-        if unique:
-            S.unique[0] = 1
+        if asked:
             found = singly(S, I, D, h, wild)
-            S.unique[0] = 0
-        else:
+            spent += S.iterations[0]
+        if wild and not found:
             found = linearly(S, I, D, h)
-        spent += S.iterations[0]
+            spent += S.iterations[0]
         if found:
             return ended(S, I, D, h), spent, False
         stand(S)

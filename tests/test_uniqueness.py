@@ -1,15 +1,20 @@
 """Steps that have one root within reach, however stiff, are in no doubt (`backends.fused.uniqueness`)."""
 
+from contextlib import contextmanager
 from dataclasses import dataclass
+from unittest import mock
 
 import numpy as np
 import pytest
 
 import leastaction as la
 from continuation import follow_many
+from leastaction.backends import backend, solver
+from leastaction.backends.fused import programs
 from leastaction.backends.fused.uniqueness import firmness, one_root
 from leastaction.step.form import samples, stencils, step_of
 from leastaction.step.kronecker import kronecker_of
+from seeds import fresh_generator
 
 pytestmark = pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")  # stiff steps are too long for that
 
@@ -49,6 +54,74 @@ def test_lanes_take_the_same_steps(method):
     for i in (0, 8):
         one = la.integrate(system, method, q[i], v0=np.zeros(3), h=0.5, steps=20)
         np.testing.assert_allclose(paths.q[i], one.q, atol=1e-10)
+
+
+# ------------------------------------------------------------------------------------------- stiff, and not linear
+
+
+@contextmanager
+def by_continuation():
+    """As if nobody could tell whether a root is the only one: first steps are continued from h = 0."""
+    none = {"attribute": "one_root", "return_value": None}
+    with mock.patch.object(solver, **none), mock.patch.object(programs, **none):
+        backend.backend.cache_clear()
+        yield
+    backend.backend.cache_clear()
+
+
+def firm(rng, n, dense, kind, most):
+    """A random mass, random springs with h ω up to `most` (h = 1), and something that is not linear."""
+    A, W = rng.standard_normal((2, n, n))
+    M = np.eye(n) + 0.5 * A @ A.T / n if dense else np.diag(rng.uniform(0.5, 2, n))
+    K = W @ W.T
+    K *= most**2 / np.linalg.eigvals(np.linalg.solve(M, K)).real.max()
+    a, f = rng.uniform(0.2, 1.0, n), rng.uniform(0, 6, n)
+
+    def L(q, v):
+        bent = np.sum(a * np.cos(q + f)) if kind == "cosines" else -0.03 * np.sum(a * q**4)
+        return 0.5 * v @ M @ v - 0.5 * q @ K @ q + bent
+
+    return la.Lagrangian(L, n=n)
+
+
+def off_the_branch(system, method, q, p, after):
+    """Which steps differ from those that continuation finds."""
+    with by_continuation():
+        single = la.ensemble(system, method, q, p, h=1.0, steps=1).q[:, 1]
+    return np.abs(single - after).max(1) > 1e-7 * (1e-3 + np.abs(after - q).max(1))
+
+
+@pytest.mark.parametrize(
+    "n, s, kind, firmest", [(5, 2, "quartic", 20.0), (6, 4, "cosines", 30.0), (6, 4, "quartic", 20.0)]
+)
+def test_stiff_steps_from_random_starts_are_not_continued(n, s, kind, firmest):
+    """While the prediction and the velocity said how wide the box is, and springs counted beside the mass alone, 115,
+    81 and 116 of 117 later steps were, and took 340 to 620 iterations. Roots are those that continuation finds.
+    """
+    rng, method = np.random.default_rng([n, s]), f"P{s}N{s}Q{2 * s}Gau"
+    system, continued, iterations = firm(rng, n, True, kind, firmest), 0, 0
+    for _ in range(3):
+        path = la.integrate(system, method, rng.uniform(-1, 1, n), v0=rng.uniform(-1, 1, n), h=1.0, steps=40)
+        continued, iterations = continued + path.stats["continued"], iterations + path.stats["newton_iterations"]
+        assert not off_the_branch(system, method, path.q[:-1], path.p[:-1], path.q[1:]).any()
+    assert continued == 0 and iterations <= 15 * 120
+
+
+@pytest.mark.slow
+def test_roots_of_stiff_steps_are_those_of_continuation():
+    """Random sizes, degrees, masses, stiffness and speeds."""
+    rng, steps, astray = fresh_generator(), 0, 0
+    for _ in range(40):
+        n, s = int(rng.choice([2, 4, 6, 8, 12])), int(rng.integers(1, 9))
+        method, kind = f"P{s}N{s}Q{2 * s}Gau", str(rng.choice(["cosines", "quartic"]))
+        system = firm(rng, n, bool(rng.integers(2)), kind, 10 ** rng.uniform(0, 1.7))
+        q, v = rng.uniform(-1, 1, (8, n)), rng.standard_normal((8, n)) * 10 ** rng.uniform(-1, 1.5, (8, 1))
+        paths = la.ensemble(system, method, q, v0=v, h=1.0, steps=20)
+        which, step = np.nonzero(np.isfinite(paths.q[:, 1:]).all(2))
+        off = off_the_branch(system, method, paths.q[which, step], paths.p[which, step], paths.q[which, step + 1])
+        steps, astray = steps + len(off), astray + int(off.sum())
+    print(f"{steps} steps, {astray} stray")
+    assert steps > 4000 and astray == 0
 
 
 # ----------------------------------------------------------------------------------------- is there one root, indeed?

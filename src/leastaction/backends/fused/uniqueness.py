@@ -38,7 +38,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from leastaction.backends.fused.elimination import multiplications, pivots_of, slopes_of
+from leastaction.backends.fused.elimination import multiplications, slopes_of
 from leastaction.backends.fused.mass import mass_of
 from leastaction.methods import Galerkin
 from leastaction.program import Builder, Program, Value
@@ -53,7 +53,7 @@ SURELY = 0.98  # … and what is left of c for what lies between the numbers y t
 ROUNDED = 1.002  # ‖T‖ of Lobatto's rules comes near ½ for y → ∞
 FIRMEST = 1e6  # y beyond which y T(y) has its limit …
 FALLING = 1e-3  # … if c is more than this: else T does not fall like 1/y
-MOST_INSTRUCTIONS = 8000
+MOST_INSTRUCTIONS = 12000
 
 
 @lru_cache(maxsize=64)
@@ -93,7 +93,9 @@ def _written(step: Step, slopes: Program) -> Program:
     varied = [[a * LEAST - h * h * (b * c) for a, b in zip(*rows, strict=True)] for rows in zip(M, force, strict=True)]
     for j, row in enumerate(varied):
         row[j] = row[j] - h * h * sum(radius[j])
-    unique = _definite(B, curved) & _definite(B, varied)
+    unique = _definite(B, curved)
+    if step.branching:
+        unique = unique & _definite(B, varied)
     return B.build(unique=[unique.k])
 
 
@@ -102,10 +104,16 @@ def _rows(values: Sequence[Value], n: int) -> list[list[Value]]:
 
 
 def _definite(B: Builder, matrix: Sequence[Sequence[Value]]) -> Value:
-    """Whether all pivots of a symmetric matrix are positive."""
-    found = Value(B, B.const(1.0))
-    for pivot in pivots_of(B, [[entry.k for entry in row] for row in matrix]):
-        found = found & (Value(B, pivot) > 0.0)
+    """Whether all pivots of a symmetric matrix, of which half is read, are positive."""
+    rows, found = [list(row) for row in matrix], Value(B, B.const(1.0))
+    for k, pivot in enumerate(row[j] for j, row in enumerate(rows)):
+        found = found & (pivot > 0.0)
+        below = [i for i in range(k + 1, len(rows)) if B.constant(rows[i][k].k) != 0]
+        inverse = 1.0 / pivot if below else pivot
+        for i in below:
+            factor = rows[i][k] * inverse
+            for j in below[: below.index(i) + 1]:
+                rows[i][j] = rows[i][j] - factor * rows[j][k]
     return found
 
 

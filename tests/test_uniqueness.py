@@ -11,7 +11,7 @@ import leastaction as la
 from continuation import follow_many
 from leastaction.backends import backend, solver
 from leastaction.backends.fused import programs
-from leastaction.backends.fused.uniqueness import firmness, one_root
+from leastaction.backends.fused.uniqueness import firmness, nearness, one_root
 from leastaction.step.form import samples, stencils, step_of
 from leastaction.step.kronecker import kronecker_of
 from seeds import fresh_generator
@@ -228,7 +228,7 @@ def test_where_one_root_is_told_every_iteration_finds_it(method):
         R[:, 0] += p[which][every]
         J = np.einsum("i,iv,im,binj->bvnmj", b, l0, l1, some.hessian(at, every)).reshape(-1, 2 * s, 2 * s)
         z = z - np.linalg.solve(np.kron(A, np.eye(2)) - J, R.reshape(-1, 2 * s, 1)).reshape(z.shape)
-    inside = (np.abs(x) <= 2 * way).all((1, 2)) & (np.abs(R) < 1e-9).all((1, 2))
+    inside = (np.abs(x) <= 2 * way * nearness(member)).all((1, 2)) & (np.abs(R) < 1e-9).all((1, 2))
     inside, x = inside.reshape(-1, times), x.reshape(len(which), times, -1)
     met = inside.any(1)
     lowest, highest = (f(np.where(inside[..., None], x, far), axis=1) for f, far in ((np.min, 9.0), (np.max, -9.0)))

@@ -191,7 +191,7 @@ def _unknowns(step: Step, rows: Rows, x: dict[str, list[Value]]) -> tuple[list[R
 
 def ended(step: Step, rows: Rows, B: Builder, stiff: bool = False) -> Program:
     """z and the impulse from V, of the trajectories whose step is solved; of `stiff` ones where the root is asked, if
-    it is the only one as far as it and the latest steps went (`uniqueness`).
+    it is the only one as far as it and the latest steps went (`uniqueness`); where it is not, z stays the prediction.
 
     The forces are those at the last V, not those from which the last V came: the latter are off by the last increment,
     and the energy would drift by that, however well the next increments would shrink.
@@ -216,8 +216,9 @@ def ended(step: Step, rows: Rows, B: Builder, stiff: bool = False) -> Program:
         sound &= ~x["asked"][0] | Value(B, found["unique"][0])
     over = leaping(step, rows, B, nodes)
     well = x["failed"][0] if over is None else over.where(LEAPT, x["failed"][0])
+    z = lifted(step, rows, with_cyclic(step, V, turned))
     after = {
-        "z": lifted(step, rows, with_cyclic(step, V, turned)),
+        "z": [sound.where(new, old) for new, old in zip(z, x["z"], strict=True)] if stiff else z,
         "impulse": whole(step, rows, rows.packed(impulse), nothing(step, rows, B)),
         "outer": [sound * 0.0],
         "failed": [sound.where(well, 2.0)],

@@ -22,10 +22,10 @@ as matrices, both by the signs of pivots, then y = 0: there is one root. K₀ ma
 changes may be as large as a part of K₀: stiff springs, whether linear or not, leave nothing in doubt.
 
 Which box. The statement holds of any, so it is asked of the root that an iteration has found, wherever that began: the
-box is BEYOND times as wide, in every coordinate, as the step and as the latest steps. Neither a prediction nor the
-velocity says how wide: where h ω is large, both lead many times as far as the motion goes. Both inequalities hold for
-all shorter steps, too, and none of their equations is singular in the box. So the root is connected with that of h → 0,
-unless that has left the box on its way. The latest steps tell how far that may lead.
+box is BEYOND times as wide, in every coordinate, as the step and as the latest steps, at their nodes. Neither a
+prediction nor the velocity says how wide: where h ω is large, both lead many times as far as the motion goes. Both
+inequalities hold for all shorter steps, too, and none of their equations is singular in the box. So the root is
+connected with that of h → 0, unless that has left the box on its way. The latest steps tell how far that may lead.
 
 Systems without a constant part of f_q are not asked: where forces are all waves, or all gravitation, either steps are
 short or E is as large as K.
@@ -81,7 +81,8 @@ def _written(step: Step, slopes: Program) -> Program:
     (h,), nothing, c = B.values("h"), Value(B, B.const(0.0)), firmness(step.method)
     assert c is not None
     read = {name: B.input(name) for name in READ}
-    read |= {"t_radius": [abs(h).k], "q_radius": [(a * BEYOND).k for a in B.values("way")]}
+    wide = BEYOND * nearness(step.method)
+    read |= {"t_radius": [abs(h).k], "q_radius": [(a * wide).k for a in B.values("way")]}
     found, given = (
         B.inline(program, **{name: read.get(name, [nothing.k] * size) for name, size in program.inputs})
         for program in (slopes, mass.program)
@@ -115,6 +116,13 @@ def _definite(B: Builder, matrix: Sequence[Sequence[Value]]) -> Value:
             for j in below[: below.index(i) + 1]:
                 rows[i][j] = rows[i][j] - factor * rows[j][k]
     return found
+
+
+def nearness(method: Galerkin) -> float:
+    """How far nodes are from where the step begins, at most, if control points are no farther than one; not counted
+    where it is more: of the midpoint rule a half.
+    """
+    return min(1.0, float(np.abs(stencils(samples(method), 1).gather["q"]).sum(axis=1).max()))
 
 
 @lru_cache(maxsize=64)

@@ -10,7 +10,7 @@ import pytest
 import leastaction as la
 from continuation import follow_many
 from leastaction.backends import backend, solver
-from leastaction.backends.fused import programs
+from leastaction.backends.fused import programs, stiff, uniqueness
 from leastaction.backends.fused.uniqueness import firmness, nearness, one_root
 from leastaction.step.form import samples, stencils, step_of
 from leastaction.step.kronecker import kronecker_of
@@ -105,6 +105,26 @@ def test_stiff_steps_from_random_starts_are_not_continued(n, s, kind, firmest):
         continued, iterations = continued + path.stats["continued"], iterations + path.stats["newton_iterations"]
         assert not off_the_branch(system, method, path.q[:-1], path.p[:-1], path.q[1:]).any()
     assert continued == 0 and iterations <= 15 * 120
+
+
+def test_a_root_that_is_not_shown_is_no_prediction(monkeypatch):
+    """Chords of a stiff step find a root, and cannot show that it is the only one: then as many steps are continued as
+    without such chords. While they left the root as a prediction, steps were taken without a question.
+    """
+    monkeypatch.setattr(uniqueness, "BEYOND", 1e9)
+
+    def continued():
+        one_root.cache_clear()
+        backend.backend.cache_clear()
+        rng = np.random.default_rng(3)
+        system, q, v = firm(rng, 6, True, "quartic", 20.0), rng.uniform(-1, 1, 6), rng.uniform(-1, 1, 6)
+        return la.integrate(system, "P4N4Q8Gau", q, v0=v, h=1.0, steps=60).stats["continued"]
+
+    with_chords = continued()
+    monkeypatch.setattr(stiff, "MOST_INSTRUCTIONS", 0)
+    assert with_chords == continued() > 30
+    one_root.cache_clear()
+    backend.backend.cache_clear()
 
 
 @pytest.mark.slow

@@ -59,6 +59,7 @@ bench: setup
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benchmarks/core.py
 	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/stiff_starts.py
 	$(BIN)/python benchmarks/orders.py
 	$(BIN)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/ensemble.py

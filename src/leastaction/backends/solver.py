@@ -138,7 +138,7 @@ class Solvers:
             "v": n, "at": (2 + 2 * n + step.params + step.channels) * lanes, "at_values": point.output_size,
             "V": n * n, "move": n * lanes,
             "fastest": n, "noise": 3 * n + 2 * n * n, "floor": n, "argument": 1, "work": self.room, "scale": components,
-            "reach": n, "way": n, "reached": 1, "left": 1, "end_at": 1 + 2 * n + m + step.params,
+            "reach": n, "length": n, "way": n, "reached": 1, "left": 1, "end_at": 1 + 2 * n + m + step.params,
             "end_values": 0 if end is None else end.slopes.output_size,
             "saddle": (n + m) ** 2 if m else 0, "end_move": n + m, "pushed": m,
         }  # fmt: skip
@@ -284,7 +284,7 @@ class Solvers:
         numbers["team"] = self.team = self._team(sums, method)
         unused = ("F", "mass_inverses", "weight", "B", "J", "G", "t",
                   "values", "at", "at_values", "V", "move", "fastest", "argument", "reached",
-                  "left", "end_at", "end_values", "saddle", "end_move", "pushed")  # fmt: skip
+                  "left", "end_at", "end_values", "saddle", "end_move", "pushed", "length")  # fmt: skip
         all_n, rows = vectors * W, components * s * W
         sizes = {
             **dict.fromkeys(unused, 1), "T": s * s * W, "scaled": max(len(found.tau), ahead.candidates) * W, "seen": 12,

@@ -154,7 +154,7 @@ def _laid_out(backend: Backend, size: int, row: Row, check: Check | None) -> Lai
             **{f"{name}_wanted": at.get(name, 0) for name in ("inner", "outer", "fresh", "kept")},
             **{name: at[name] for name in ("reach", "length", "floor", "started")},
             **{name: at.get(name, 0) for name in ("iterations", "soft_iterations", "soft_before")},
-            **{name: at.get(name, 0) for name in ("failed", "marching", "scale")},
+            **{name: at.get(name, 0) for name in ("failed", "marching", "scale", "asked")},
             "handed": at["started"] + 1 if "leap" in kernels else places["carry"].stop,
             **{name: at.get(name, 0) for name in ("tiles", "chosen", "rest", "next", "found", "enough", "unsure")},
             **{name: at.get(name, 0) for name in ("early", "given_up")},

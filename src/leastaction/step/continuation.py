@@ -35,6 +35,9 @@ CAREFUL = 5e-4  # … unless the growth is less than this
 # the waves of a force one of them alone may come near a root by chance.
 PARTS = (0.5, 0.75, 1.0)
 
+# Where one root can be shown, these are enough: the step, its half, a quarter of it, … down to SMALLEST.
+HALVES = 6
+
 # What to do next: solve the step of the new fraction, predicted by the last one solved, or by the velocity; or stop.
 PROLONG, FROM_REST, ARRIVED, ENDED = 0, 1, 2, 3
 

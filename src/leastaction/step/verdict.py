@@ -47,9 +47,10 @@ that of a short step; nor is Newton's iteration where chords in kernels came NEA
 whose ∂R/∂z does not depend on z, which has one root (`Step.branching`).
 
 Unique. Pivots differ from those of a short step wherever a step is stiff, and where many coordinates move, one of them
-often reaches farther than it did lately. But a step whose ∂R/∂z changes by little within reach has one root there,
-however stiff it is. Where a step is in doubt, or coarse, and this can be shown (`backends.fused.uniqueness`), there is
-no doubt: the iteration goes on, and its root is good if it is not too far away.
+often reaches farther than it did lately. But where the slope of the force changes by little, a step has one root,
+however stiff it is. So where a step is in doubt, or coarse, its iteration goes on, from elsewhere if that was wild.
+Its root is good if it is the only one in a box around it (`backends.fused.uniqueness`): the root itself says how wide
+the box has to be, not the prediction, nor the velocity, which tells nothing where h ω is large.
 
 In continuation (`step.continuation`) scale_j is at least the longest step of coordinate j on the way from h = 0: a
 coordinate that turns back and passes the place where it began has no step there, and would have no scale. A coordinate
@@ -135,7 +136,7 @@ DEAR = 3  # where a fresh Jacobian costs more than so many chords, the second it
 
 # What an iteration tells the verdict: its size, that of the one before, iterations before this one; whether all numbers
 # are finite, the first increment reaches too far, the root lies too far; whether there was doubt before; and whether a
-# chord's increment is the rounding of momenta, and whether there is one root within reach (0 where nobody has looked).
+# chord's increment is the rounding of momenta, and whether the root will be shown to be the only one (`unique`).
 SEEN = ("size", "before", "iterations", "sound", "off", "far", "doubt", "hidden", "unique")
 # What it answers to loops that do not begin again.
 DECISIONS = ("solved", "ended", "good", "doubt", "keep", "left")
@@ -169,7 +170,7 @@ def verdict(
     again     whether chords may begin again from the place they have reached
     twice     whether this chord corrects twice, while the first one corrected once
     hidden    how many times a chord's increment is contained in the rounding of momenta, zero if nobody has looked
-    unique    whether there is one root within reach, if somebody has looked
+    unique    whether it will be asked once the step is solved if that is the only root: then nothing is in doubt now
     finished  whether, once solved, the forces at the place that was reached are evaluated, and the result follows from
               these: then it is off by θ times what comes next, which may be FINISHED times as long, or longer where
               that is UNSEEN
@@ -209,7 +210,9 @@ def verdict(
             anew = off & (iterations < 0.5 * PART)
             begun = anew | (slow & (rate < 1.0) & (iterations < 1.0 + (BEGUN_AGAIN - 0.5) * PART))
             off, slow, counts = off & ~anew, slow & ~begun, begun.where(PART, 1.0)
-        doubt = doubt | off | slow if unique is None else (doubt | off | slow) & ~unique
+        doubt, far = doubt | off | slow, x["far"]
+        if unique is not None:
+            doubt, far = doubt & ~unique, far & ~unique
     keep: Any = left * _power(gain, chords) <= enough
     if fresh:
         keep = ~first & keep if chords <= DEAR else first | ~first
@@ -220,7 +223,7 @@ def verdict(
     return {
         "solved": solved,
         "ended": ended,
-        "good": solved & ~doubt & ~x["far"] if checked else solved,
+        "good": solved & ~doubt & ~far if checked else solved,
         "doubt": doubt,
         "keep": keep,
         "left": left,

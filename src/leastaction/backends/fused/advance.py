@@ -69,8 +69,8 @@ def advance(
         outputs |= _separately(soft, rows, B, one, x | {"q": q, "p": p}, z)
     else:
         outputs |= _prepared(step, rows, B, one, soft, x | {"q": q, "p": p}, z, linearises)
-    if "unique" in x:
-        outputs["unique"] = [0.0]
+    if "asked" in x:
+        outputs["asked"] = [0.0]
     if energy:
         E = _energy(B, system, step, given["t"][0], given["q"], given["p"], z, h, given["params"])
         outputs["lowest"] = where_ok([x["lowest"][0].op("min", E)], "lowest")

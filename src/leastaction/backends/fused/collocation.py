@@ -49,11 +49,12 @@ from leastaction.backends.fused.newton import Iteration, begun
 from leastaction.backends.fused.nodes import nodes_of, summed
 from leastaction.backends.fused.patterns import solved
 from leastaction.backends.fused.shifts import inverses, masses_of_still, moving, shifted, slopes_at
+from leastaction.backends.fused.uniqueness import one_root
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.cyclic import LEAPT
 from leastaction.step.form import Step
 from leastaction.step.prediction import WHOLE, Prediction
-from leastaction.step.rows import Row, Rows, apply, total
+from leastaction.step.rows import Row, Rows, apply, numbers, size, total
 from leastaction.step.verdict import ACCEPTABLE
 
 TOGETHER = {True: ("out", "led"), False: ("out",)}  # by which tables dV, and dZ at the same time, are found
@@ -72,7 +73,7 @@ def collocated(
     stiff: bool = False,
 ) -> Program:
     """Z and V from Z and V, of the trajectories that want it; `twice` corrects dV by derivatives at nodes; `stiff`
-    chords (`stiff`) do not begin again.
+    chords (`stiff`) do not begin again, and go on in doubt where the root can be asked if it is the only one.
 
     A chord that is always the `first` of a step also writes down what `shifted` needs. For one trajectory both wait for
     results most of the time, so that it costs less to do them together; in lanes it saves sines beyond all bounds,
@@ -119,10 +120,11 @@ def collocated(
         rate=x["rate"][0],
         again=not stiff,
         twice=twice,
-        unique=x["certain"][0] if stiff else None,
     )
-    going = ~seen.found["ended"] & seen.found["keep"] & ~seen.found["doubt"]
-    good = seen.found["good"] & ~going
+    asked = stiff and one_root(step) is not None
+    going = ~seen.found["ended"] & seen.found["keep"]
+    going = going if asked else going & ~seen.found["doubt"]
+    good = seen.found["solved" if asked else "good"] & ~going
     after = {
         "points": [y for row in places for y in row],
         "speeds": [y for row in speeds for y in row],
@@ -130,6 +132,7 @@ def collocated(
         "inner": [going],
         "outer": [good],
         **({"shifts": x["shifts"]} if first else {}),
+        **({"asked": [x["asked"][0] | (good & ~seen.found["good"])]} if asked else {}),
     }
     return wanted_by("inner", B, x, rows, after | seen_of_chord(seen, ~going & ~good))
 
@@ -194,8 +197,9 @@ def _unknowns(step: Step, rows: Rows, x: dict[str, list[Value]]) -> tuple[list[R
     return steadily(step, rows, x["p"], *(by_coordinate(step, x[name]) for name in ("points", "speeds")))
 
 
-def ended(step: Step, rows: Rows, B: Builder) -> Program:
-    """z and the impulse from V, of the trajectories whose step is solved.
+def ended(step: Step, rows: Rows, B: Builder, stiff: bool = False) -> Program:
+    """z and the impulse from V, of the trajectories whose step is solved; of `stiff` ones where the root is asked, if
+    it is the only one as far as it and the latest steps went (`uniqueness`); where it is not, z stays the prediction.
 
     The forces are those at the last V, not those from which the last V came: the latter are off by the last increment,
     and the energy would drift by that, however well the next increments would shrink. The places are those of the last
@@ -218,10 +222,17 @@ def ended(step: Step, rows: Rows, B: Builder) -> Program:
     if turned:
         every = total([a for row in (*turned, lost(step, B, nodes)) for a in row])
         sound &= ~rows.largest([(every - every).op("ne", 0.0)])
+    certain = one_root(step) if stiff else None
+    if certain is not None:
+        way = [a.op("max", b) for a, b in zip(x["length"], rows.packed([size(row) for row in Z]), strict=True)]
+        given = x | {"way": numbers(rows, way, step.n)}
+        found = B.inline(certain, **{name: indices(given[name], B) for name, _ in certain.inputs})
+        sound &= ~x["asked"][0] | Value(B, found["unique"][0])
     over = leaping(step, rows, B, nodes)
     well = x["failed"][0] if over is None else over.where(LEAPT, x["failed"][0])
+    z = lifted(step, rows, with_cyclic(step, V, turned))
     after = {
-        "z": lifted(step, rows, with_cyclic(step, V, turned)),
+        "z": [sound.where(new, old) for new, old in zip(z, x["z"], strict=True)] if stiff else z,
         "impulse": whole(step, rows, rows.packed(impulse), nothing(step, rows, B)),
         "outer": [sound * 0.0],
         "failed": [sound.where(well, 2.0)],

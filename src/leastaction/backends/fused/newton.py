@@ -141,7 +141,7 @@ def newton(step: Step, one: Iteration, blocks: Blocks, fresh: bool) -> Program:
         return [[Value(B, values[i]) for i in own] for own in coordinates(step)]
 
     values = {name: B.values(name) for name, _ in blocks}
-    unique = values["unique"][0] if "unique" in values else None
+    unique = values["asked"][0] if "asked" in values else None
     seen = judged(step, OneByOne(), values, rows_of(dz), rows_of(new), fresh=fresh, chords=one.chords, unique=unique)
     ended, keep = seen.found["ended"], seen.found["keep"]
     good = seen.found["good"] & finite(total(pushed))
@@ -183,18 +183,16 @@ def _turned(B: Builder, pivots: Sequence[Value]) -> Value:
     return sign < 0.0
 
 
-def unique(certain: Program, blocks: Blocks) -> Program:
-    """Where a step is in doubt: whether it has one root within reach (`uniqueness`), so that its iteration goes on. As
-    far as the iteration has led is within reach then.
+def unique(step: Step, certain: Program, blocks: Blocks) -> Program:
+    """Where a step was in doubt, and its iteration has gone on: whether its root is the only one as far as it and the
+    latest steps went (`uniqueness`); else there is trouble.
     """
     B = Builder(blocks)
-    reach, far = B.values("reach"), [a.op("max", b) for a, b in zip(B.values("reach"), B.values("scale"), strict=True)]
-    given = {name: B.input(name) for name, _ in certain.inputs} | {"reach": indices(far, B)}
-    (trouble,), (started,), (fresh,) = (B.values(name) for name in ("trouble", "started", "fresh"))
-    on = trouble & started & Value(B, B.inline(certain, **given)["unique"][0])
-    wide = [on.where(a, b) for a, b in zip(far, reach, strict=True)]
-    found = {"unique": [on], "trouble": [trouble & ~on], "fresh": [fresh | on], "reach": wide}
-    return B.build(**{name: indices(values, B) for name, values in found.items()})
+    z, (asked,), (trouble,) = (B.values(name) for name in ("z", "asked", "trouble"))
+    way = [a.op("max", size([z[i] for i in own])) for a, own in zip(B.values("length"), coordinates(step), strict=True)]
+    given = {name: B.input(name) for name, _ in certain.inputs if name != "way"} | {"way": indices(way, B)}
+    alone = Value(B, B.inline(certain, **given)["unique"][0])
+    return B.build(trouble=indices([trouble | (asked & ~alone)], B))
 
 
 def begun(

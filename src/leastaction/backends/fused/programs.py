@@ -56,7 +56,7 @@ NEWTONS = 4
 @dataclass(frozen=True)
 class StepPrograms:
     """The kernels by name: advance; once, inner, outer, follow, afresh, land, lift, recall and restart of chords; fresh
-    and kept of Newton's iteration, and unique where that is in doubt; settle where constraints hold; begin and leap of
+    and kept of Newton's iteration, and unique where that was in doubt; settle where constraints hold; begin and leap of
     explicit steps, and leap of steps that are explicit except for multipliers.
 
     `tables` are rows of coefficients that a kernel with points side by side reads. `later` gives kernels that are made
@@ -102,7 +102,7 @@ def step_programs(system: Lagrangian, method: Galerkin, energy: bool = False, so
     if one is not None:
         kernels |= {"fresh": newton(step, one, blocks, True), "kept": newton(step, one, blocks, False)}
         if (certain := one_root(step)) is not None:
-            kernels["unique"] = unique(certain, blocks)
+            kernels["unique"] = unique(step, certain, blocks)
     if step.end is not None:
         kernels["settle"] = settling(step, blocks)
     return StepPrograms(kernels, min(chords, MOST_CHORDS))
@@ -122,7 +122,7 @@ def _state(step: Step, one: Iteration | None, own: Chords | None, energy: bool) 
         blocks += [
             ("invariants", one.before.output_size), ("slopes", len(one.moved)), ("factors", len(one.pattern)),
             ("scale", n), ("before", 1), ("doubt", 1), ("fresh", 1), ("kept", 1), ("iterations", 1),
-            *([("unique", 1)] if one_root(step) is not None else []),
+            *([("asked", 1)] if one_root(step) is not None else []),
         ]  # fmt: skip
     return blocks + (_soft(own, OneByOne()) if own is not None else [])
 

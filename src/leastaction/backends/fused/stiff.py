@@ -5,9 +5,10 @@ mass is constant and forces do not depend on velocities, so the shifted systems 
 (`patterns`), and nothing is left for the nodes but what changes the forces' derivatives during the step: a stiff spring
 that is linear costs no iteration.
 
-They begin from the prediction, if that is within reach and no pivot tells that the step is too coarse for it
-(`step.verdict`), or if the step is known to have one root (`uniqueness`): then, where the prediction is out of reach,
-from the uniform motion. They do not begin again. What they do not solve, the loops do.
+They begin from the prediction, if that is within reach, else from the uniform motion, slowed down so that it goes no
+farther than the latest steps: where h ω is large, h v leads many times as far. Where the prediction was out of reach,
+or pivots tell that the step is too coarse for it, or a chord is in doubt (`step.verdict`), the root must be the only
+one in a box around it (`uniqueness`). They do not begin again. What they do not solve, the loops do.
 
 These kernels are made when some steps have needed them (`patience`), as the state counts: a motion that is never stiff
 does not wait for them, nor does a short run of many coordinates. The loops solve such steps until then.
@@ -29,7 +30,7 @@ from leastaction.backends.fused.patterns import departing, factored, places_of, 
 from leastaction.backends.fused.separable import by_mass
 from leastaction.backends.fused.shifts import slopes_at
 from leastaction.backends.fused.uniqueness import one_root
-from leastaction.program import Builder, Program, Value, indices
+from leastaction.program import Builder, Program, indices
 from leastaction.step.rows import SideBySide, apply, numbers, size
 from leastaction.step.verdict import TINY
 
@@ -92,7 +93,7 @@ def blocks(own: Chords, rows: SideBySide) -> Blocks:
     step = own.step
     return [
         ("given_up", 1), ("speeds", step.n * rows.length(step.s)), ("shifts", size_of(step, rows)),
-        ("soft_scale", rows.length(step.n)), ("certain", 1), ("inner", 1), (TABLES, _size(own, rows)),
+        ("soft_scale", rows.length(step.n)), ("asked", 1), ("inner", 1), (TABLES, _size(own, rows)),
     ]  # fmt: skip
 
 
@@ -108,38 +109,40 @@ def programs(own: Chords, state: Blocks, lanes: int, chords: int) -> dict[str, P
     return {
         "stiffen": _stiffen(own, *builder()),
         "stiff": collocation.collocated(own.step, own.mass, *builder(), chords, stiff=True),
-        "stiffened": collocation.ended(own.step, *builder()),
+        "stiffened": collocation.ended(own.step, *builder(), stiff=True),
     }
 
 
 def _stiffen(own: Chords, rows: SideBySide, B: Builder) -> Program:
-    """What chords begin with, from the prediction z; they are wanted where that is near enough, or one root is."""
-    step, mass = own.step, own.mass
+    """What chords begin with, from the prediction z; they are wanted where that may be trusted, or the root asked."""
+    step, mass, h = own.step, own.mass, B.values("h")[0]
     x = read(step, rows, B)
     z = unknowns(step, rows, x["z"])
     far = rows.packed([size(row) for row in z])
     near = ~rows.largest([~(a <= b) for a, b in zip(far, x["reach"], strict=True)])
-    certain, program = near * 0.0, one_root(step)
-    if program is not None:
-        reach = [a.op("max", b) for a, b in zip(x["reach"], far, strict=True)]
-        given = {name: x[name] for name, _ in program.inputs if name in x} | {"reach": numbers(rows, reach, step.n)}
-        inputs = {name: indices(given[name], B) for name, _ in program.inputs}
-        certain = Value(B, B.inline(program, **inputs)["unique"][0])
-    u, velocities = numbers(rows, by_mass(step, mass, rows, B, x, x["momentum"]), step.n), rows.columns("v 0")
-    V = [[near.where(a, speed) for a in apply(rows, velocities, row)] for row, speed in zip(z, u, strict=True)]
+    u, velocities = by_mass(step, mass, rows, B, x, x["momentum"]), rows.columns("v 0")
+    slow = [(a / abs(b * h)).op("min", 1.0) * b for a, b in zip(x["length"], u, strict=True)]
+    V = [
+        [near.where(a, speed) for a in apply(rows, velocities, row)]
+        for row, speed in zip(z, numbers(rows, slow, step.n), strict=True)
+    ]
     Z = collocation.places_of(step, rows, V)
     factors = collocation.linearised(step, rows, B, x, V, factored)
     trusted = near
     if step.branching:
-        anywhere = {"t": x["t"], "q": x["q"], "v": u, "params": x["params"], "inputs": [near * 0.0] * step.channels}
+        nothing = near * 0.0
+        anywhere = {"t": x["t"], "q": x["q"], "v": [nothing] * step.n, "params": x["params"]}
+        anywhere["inputs"] = [nothing] * step.channels
         trusted = near & ~departing(step, rows, factors, slopes_at(step, B, anywhere)[3])
-    wanted = (trusted | certain) & upright(step, rows, factors)
+    wanted = upright(step, rows, factors)
+    if one_root(step) is None:
+        wanted = wanted & trusted
     after = {
         "points": [a for row in Z for a in row],
         "speeds": [a for row in V for a in row],
         "shifts": factors,
         "soft_scale": [a.op("max", TINY) for a in rows.packed([size(row) for row in Z])],
-        "certain": [certain],
+        "asked": [~trusted],
         "inner": [wanted],
         "rate": [1.0],
         **{name: [0.0] for name in ("outer", "soft_before", "soft_doubt", "soft_iterations")},

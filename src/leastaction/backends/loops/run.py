@@ -34,7 +34,7 @@ from leastaction.backends.loops.tangent import carry, take_lane
 from leastaction.backends.loops.team import read_team
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
 from leastaction.step.cyclic import LEAPT
-from leastaction.step.verdict import ACCEPTABLE, NEARBY
+from leastaction.step.verdict import ACCEPTABLE, FAR, NEARBY, TINY
 
 read_run = reader(RUN)
 
@@ -149,9 +149,9 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
                     iterate_softly(A, X, Y, scratch, who, counts)
                 if A.fresh != 0:
                     _iterate_fused(A, X, Y, scratch)
-                    if A.unique != 0 and any_lane(trouble, L):
-                        call_kernel(A.unique, X, Y, scratch)
+                    if A.unique != 0 and any_lane(trouble, L) and _insist(A, X):
                         _iterate_fused(A, X, Y, scratch)
+                        call_kernel(A.unique, X, Y, scratch)
                 if settle != 0:
                     call_kernel(settle, X, Y, scratch)
             else:
@@ -284,6 +284,26 @@ def _iterate_fused(A, X, Y, scratch):
             call_kernel(A.fresh, X, Y, scratch)
         if keeping:
             call_kernel(A.kept, X, Y, scratch)
+
+
+@native
+def _insist(A, X):
+    """Let Newton's iteration go on where a later step is in doubt, from rest where it has led too far: its root will be
+    asked if it is the only one. Whether there is such a lane.
+    """
+    n, L = A.n, A.lanes
+    found = False
+    for i in range(L):
+        if X[A.trouble * L + i] != 0.0 and X[A.started * L + i] != 0.0:
+            found, near = True, True
+            X[A.trouble * L + i], X[A.asked * L + i], X[A.fresh_wanted * L + i] = 0.0, 1.0, 1.0
+            for j in range(n):
+                near = near and X[A.scale * L + j * A.coordinate + i] <= FAR * X[A.reach * L + j * A.coordinate + i]
+            for j in range(0 if near else n):
+                X[A.scale * L + j * A.coordinate + i] = TINY
+                for v in range(A.s):
+                    X[A.z * L + j * A.z_coordinate + v * A.z_control + i] = 0.0
+    return found
 
 
 @native

@@ -91,10 +91,12 @@ def give_up(A, X, Y, scratch, who, counts):
 @native
 def iterate_stiffly(A, X, Y, scratch, who, counts):
     """Chords of a stiff step of one trajectory (`fused.stiff`), from the prediction. A step that they solve is as one
-    that was solved alone; the next ones begin with them.
+    that was solved alone; the next ones begin with them. How near the chords before them came is what counts of a step
+    that they do not solve: they may have found a root that is not the only one.
     """
     T = A.stride
     inner, outer, failed = at(X, A.inner_wanted * T), at(X, A.outer_wanted * T), X[A.failed * T]
+    before = X[A.soft_before * T]
     counts[who[0] * COUNTS + ITERATIONS] += int(X[A.soft_iterations * T])
     call_kernel(A.stiffen, X, Y, scratch)
     while inner[0] != 0.0:
@@ -105,6 +107,7 @@ def iterate_stiffly(A, X, Y, scratch, who, counts):
             X[A.trouble * T] = 0.0
             X[A.rest * T] = A.firm
     write(A, X, A.failed, 0, failed)
+    write(A, X, A.soft_before, 0, before)
 
 
 @native

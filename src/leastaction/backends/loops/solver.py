@@ -40,7 +40,7 @@ from leastaction.backends.loops.shifts import (
 from leastaction.backends.loops.summed import summed_noise, summed_velocity
 from leastaction.backends.loops.sweep import jacobian, lay_out, prepare, push_on, set_given, set_times, sweep
 from leastaction.backends.status import BRANCH_ENDS, COARSE, GOING_WELL, IN_DOUBT, NOT_CONVERGED, SINGULAR
-from leastaction.step.continuation import ARRIVED, FASTEST, FROM_REST, PARTS, PROLONG, SMALLEST
+from leastaction.step.continuation import ARRIVED, FASTEST, FROM_REST, HALVES, PARTS, PROLONG, SMALLEST
 from leastaction.step.continuation import again as again_in_python
 from leastaction.step.continuation import onward as onward_in_python
 from leastaction.step.continuation import trusted as trusted_in_python
@@ -417,36 +417,78 @@ def linearly(S, I, D, h):
 
 
 @native
-def has_one_root(S, h, predicted):
-    """Whether the step from S.t, S.q has one root within S.reach (`fused.uniqueness`); as far as the prediction S.z
-    leads, if there is one, is within reach then.
+def has_one_root(S, h, found):
+    """Whether the step from S.t, S.q has one root as far as the latest steps went, and as S.z, if it is `found`
+    (`fused.uniqueness`).
     """
-    n, reach = S.n, at(S.at, 2 + S.n)
+    n, way = S.n, at(S.at, 2 + S.n)
     S.at[0], S.at[1] = S.t[0], h
     for j in range(n):
-        S.at[2 + j], reach[j] = S.q[j], S.reach[j]
-        for m in range(S.s if predicted else 0):
-            reach[j] = max(reach[j], abs(S.z[j * S.stride + m]))
+        S.at[2 + j], way[j] = S.q[j], S.length[j]
+        for m in range(S.s if found else 0):
+            way[j] = max(way[j], abs(S.z[j * S.stride + m]))
     for j in range(S.params):
         S.at[2 + 2 * n + j] = S.values[j]
     call_kernel(S.one_root, S.at, S.argument, S.work)
-    if S.argument[0] != 0.0:
-        for j in range(n):
-            S.reach[j] = reach[j]
     return S.argument[0] != 0.0
 
 
 @native
 def singly(S, I, D, h, wild):
-    """The step, of which one root is within reach, from the prediction S.z, or where that is `wild` from the
-    `linearised` step. Returns whether it is found; S.iterations ← those spent.
+    """The step from the prediction S.z, or where that is `wild` from the uniform motion, slowed down so that it goes no
+    farther than the latest steps: where h ω is large, h v leads many times as far. Returns whether the step is found,
+    and known to be the only one; S.iterations ← those spent.
     """
     S.iterations[0] = 0
-    if wild and not linearised(S, I, D, h, 1.0):
+    if not has_one_root(S, h, False):
         return False
+    if wild:
+        if not velocity_at(S, I, D):
+            return False
+        for j in range(S.n):
+            S.v[j] *= min(1.0, S.length[j] / max(abs(h * S.v[j]), TINY))
+        go_on(S, h, S.z)
+    return solved_anyhow(S, I, D, h) and has_one_root(S, h, True)
+
+
+@native
+def solved_anyhow(S, I, D, h):
+    """Whether some root is found from S.z, which will be asked if it is the only one."""
     prepare(S, I, D, h, True)
     set_given(S, I, D, S.terms, S.t, S.values)
-    return stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach, False, False) == GOING_WELL and S.turned[0] == 0
+    S.unique[0] = 1
+    status = stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach, False, False)
+    S.unique[0] = 0
+    return status == GOING_WELL and S.turned[0] == 0
+
+
+@native
+def by_halves(S, I, D, h):
+    """The step and its HALVES, each from rest, so that a first iteration finds the step of the equations linearised
+    there. Returns whether all are found, and known to be the only ones as far as any of them went: a step without
+    latest ones, or that leads elsewhere, tells by them how far the branch from h → 0 has gone. S.iterations ← those
+    spent.
+    """
+    total, found = 0, True
+    for j in range(S.n):
+        S.length[j] = 0.0
+    for half in range(-1, HALVES + 1):
+        if found:
+            small = h * 0.5 ** (HALVES - half if half >= 0 else 0)
+            for i in range(S.components * S.stride):
+                S.z[i] = S.last[i] if half == HALVES else 0.0
+            S.iterations[0] = 0
+            found = solved_anyhow(S, I, D, small)
+            total += S.iterations[0]
+            for j in range(S.n):
+                for m in range(S.s):
+                    S.length[j] = max(S.length[j], abs(S.z[j * S.stride + m]))
+            if half == -1:
+                found = found and has_one_root(S, h, False)
+                for i in range(S.components * S.stride):
+                    S.last[i] = S.z[i]
+    S.iterations[0] = total
+    return found and has_one_root(S, h, False)
 
 
 @native
@@ -464,7 +506,8 @@ def within_reach(S, z):
 @native
 def alone(S, I, D, h, predicted, later, told):
     """The step from S.t, S.q, S.p by Newton, from the prediction S.z if there is one; where there is none, or it is
-    wild, or the step is too coarse for it, from the `linearised` step; a first step `at_once`; else by continuation.
+    wild, or the step is too coarse for it, from the `linearised` step; a first step `at_once`; `by_halves` where one
+    root can be shown; else by continuation.
     `later` tells that the step is not the first one, so that other iterations have failed before; a later step that is
     `hasty` fails instead of being continued. Where any root is good enough, Newton is tried from the uniform motion,
     too. With `told` coarse steps are told by their pivots. Single steps of a sum, first ones that are predicted, are
@@ -476,18 +519,18 @@ def alone(S, I, D, h, predicted, later, told):
     stand(S)
     if S.summed == 1 and S.multipliers > 0:
         held_floor(S)
-    unique = later and S.one_root != 0 and has_one_root(S, h, predicted)
+    asked = later and S.one_root != 0
     wild = later and S.checked == 1 and not (predicted and within_reach(S, S.z))
-    if wild or unique:
+    if wild or asked:
+        found = False
         for i in range(S.components * S.stride):
             S.last[i] = S.z[i]
-        if unique:
-            S.unique[0] = 1
+        if asked:
             found = singly(S, I, D, h, wild)
-            S.unique[0] = 0
-        else:
+            spent += S.iterations[0]
+        if wild and not found:
             found = linearly(S, I, D, h)
-        spent += S.iterations[0]
+            spent += S.iterations[0]
         if found:
             return ended(S, I, D, h), spent, False
         stand(S)
@@ -524,6 +567,12 @@ def alone(S, I, D, h, predicted, later, told):
         spent += S.iterations[0]
     if later and S.hasty[0] == 1:
         return NOT_CONVERGED, spent, False
+    if S.one_root != 0:
+        found = by_halves(S, I, D, h)
+        spent += S.iterations[0]
+        if found:
+            return ended(S, I, D, h), spent, False
+        prepare(S, I, D, h, False)
     status, noisy = BRANCH_ENDS, 0
     while status != GOING_WELL and noisy < 2:
         status = continue_from_rest(S, I, D, h, noisy)

@@ -46,6 +46,7 @@ def take_lane(A, S, X, i):
         S.p[j] = X[A.p * T + j * A.coordinate + i]
         S.reach[j] = X[A.reach * T + j * A.coordinate + i]
         S.floor[j] = X[A.floor * T + j * A.coordinate + i]
+        S.length[j] = X[A.length * T + j * A.coordinate + i]
         for v in range(A.s):
             S.z[j * row + v] = X[A.z * T + j * A.z_coordinate + v * A.z_control + i]
     for j in range(S.multipliers):

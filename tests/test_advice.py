@@ -385,6 +385,34 @@ def test_relaxation_oscillations():
         assert not any("cannot be kept" in note for note in path.advice.notes)
 
 
+@pytest.mark.parametrize(("method", "h"), [("P2N2Q4Gau", 0.46511), ("P4N4Q8Gau", 0.533482), ("P4N4Q8Gau", 0.385)])
+def test_steps_that_pilots_took_for_short_enough(method, h, monkeypatch):
+    """Pilots that end before the first jump of a relaxation oscillation choose steps that are far too long. Shorter
+    ones are tried until the tolerance is kept. A run that cannot be solved, while the one before it could, is one more
+    try: so the last of these cases comes to h = 0.19, where two runs agree to 2e-5 by chance, and a third tells.
+    """
+    system = la.Lagrangian(
+        lambda q, v: 0.5 * v[0] ** 2 - 0.5 * q[0] ** 2, n=1, force=lambda q, v: 20 * (1 - q[0] ** 2) * v
+    )
+    start = {"q0": [2.0], "v0": [0.0], "t_end": 60.0}
+    fine = la.integrate(system, "P8N8Q16Gau", **start, h=1e-3, every=10**6)
+    advice, run, runs = la.advise(system, **start, tol=1e-3), single.Question.run, []
+    chosen = replace(advice.chosen, method=method, h=h, seconds=1e-3, steps=round(60 / h))
+    only = replace(advice, chosen=chosen, options=(chosen,), horizon=None, notes=())
+    monkeypatch.setattr(single.Question, "advice", lambda question, tol: only)
+
+    def fails_at_first(question, *given, **options):
+        runs.append(given)
+        if len(runs) == 1:
+            return run(question, "simpson", 3.0, *given[2:], **options)  # cannot be solved
+        return run(question, *given, **options)
+
+    monkeypatch.setattr(single.Question, "run", fails_at_first)
+    path = la.integrate(system, **start, tol=1e-3)
+    assert len(runs) > 2 and path.advice.reached <= 1e-3
+    assert error_of(path, fine.q[-1]) <= 1e-3
+
+
 def test_a_pilot_that_ends_in_a_jump(monkeypatch):
     """Errors grow in a jump of a relaxation oscillation, and not so until the end: the tolerance is kept."""
     system = la.Lagrangian(

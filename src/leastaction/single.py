@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.ends import SAMPLES, assured, ends
+from leastaction.ends import SAMPLES, Ends, assured, ends
 from leastaction.errors import StepFailed
 from leastaction.events import Event, Impact
 from leastaction.methods import Method
@@ -221,25 +221,47 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
 
     size, checked = advice.size, chosen.seconds < CHECKED_SECONDS
     reached, plain = None, options | {"store": None}  # an archive is written once, when the step is final
-    stuck, missed = 0, 0.0
-    for _ in range(TRIES):
-        if checked:
-            every = LAST if math.isfinite(size) else max(1, chosen.steps // SIZED)
-            h, first = _solvable(question, chosen, h, every)
-            size = size if math.isfinite(size) else float(np.ptp(first.q, axis=0).max()) or 1.0
-        h = h / FINER
-        if chosen.pace is None:
-            h = timely(h, advice.t_end - advice.t0)
+
+    def run(h: float) -> tuple[float, Path, float]:
+        """A run with steps that are a little shorter than h, with its steps and its seconds."""
+        h = h / FINER if chosen.pace is not None else timely(h / FINER, advice.t_end - advice.t0)
         clock = time.thread_time()  # not the time of day: other programs may run beside this one
         path = question.run(chosen.method, h, question.t_end, chosen.pace, **plain)
-        spent = time.thread_time() - clock
-        if not checked:
-            size = size if math.isfinite(size) else _range(path)
-            break
+        return h, path, time.thread_time() - clock
+
+    def judged(path: Path, other: Path) -> tuple[Ends, float]:
+        """Where a run ends, and its error by another run."""
+        nonlocal size
         size = max(size, _range(path))  # the pilot may have been shorter
         there = ends(advice, [end(path)], size, _moving(path))
-        common, last, reached = float(there.common[0]), reached, float(there.errors([end(first)], tol)[0])
-        stuck += last is not None and reached > last / 2
+        return there, float(there.errors([end(other)], tol)[0])
+
+    stuck, missed = 0, 0.0
+    for attempt in range(TRIES):
+        tried = attempt > 0
+        if checked:
+            every = LAST if math.isfinite(size) else max(1, chosen.steps // SIZED)
+            asked, (h, first) = h, _solvable(question, chosen, h, every)
+            tried |= h != asked
+            size = size if math.isfinite(size) else float(np.ptp(first.q, axis=0).max()) or 1.0
+        try:
+            h, path, spent = run(h)
+            if not checked:
+                size = size if math.isfinite(size) else _range(path)
+                break
+            there, error = judged(path, first)
+            if tried and error <= tol:  # by steps that pilots do not know: two runs may agree by chance
+                first = path
+                h, path, spent = run(h)
+                there, by_third = judged(path, first)
+                error = max(error, by_third)
+        except StepFailed:
+            if not checked or attempt == TRIES - 1:
+                raise
+            h = h / 2
+            continue
+        common, last, reached = float(there.common[0]), reached, error
+        stuck += last is not None and last <= USEFUL and reached > last / 2
         # tol is kept, or what all runs have in common is reached; or the error is rounding, which a horizon lets
         # expect; or nobody can know the end of the motion.
         aim, lost = max(tol, common), advice.horizon is not None and reached > USEFUL
@@ -247,9 +269,9 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
             break
         larger = reached / (AIMED * aim)
         missed, shorter = max(missed, larger), max(SHORTER, larger ** (-1 / order))
-        other = _for_less(advice, missed, spent * larger ** (1 / order))
-        if other is not None:
-            chosen, order = other, method_named(other.method).order
+        other = _for_less(advice, missed, spent * larger ** (1 / order), chosen)
+        if other is not None and attempt < TRIES - 1:
+            chosen, order, reached = other, method_named(other.method).order, None
             h = math.copysign(chosen.h * missed ** (-1 / order), h)
             continue
         if 2 * spent / shorter > CHECKED_SECONDS:
@@ -280,17 +302,18 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
     return path
 
 
-def _for_less(advice: Advice, missed: float, seconds: float) -> Option | None:
-    """Another option, if the next try would take DEARER times as many seconds as it. The error that is aimed at was
-    missed so many times with the steps of the advice: pilots that end before the motion becomes quick take all members
-    for alike, and then high orders need the least shorter steps.
+def _for_less(advice: Advice, missed: float, seconds: float, now: Option) -> Option | None:
+    """Another option than that of now, if the next try would take DEARER times as many seconds as it. The error that is
+    aimed at was missed so many times with the steps of the advice: pilots that end before the motion becomes quick take
+    all members for alike, and then high orders need the least shorter steps.
     """
 
     def cost(one: Option) -> float:
         return one.seconds * missed ** (1 / method_named(one.method).order)
 
-    best = min((one for one in advice.options if not one.why), key=cost, default=advice.chosen)
-    return best if DEARER * cost(best) < seconds and cost(best) < CHECKED_SECONDS else None
+    others = (one for one in advice.options if not one.why and one is not now)
+    best = min(others, key=cost, default=now)
+    return best if best is not now and cost(best) < min(seconds / DEARER, CHECKED_SECONDS) else None
 
 
 def timely(h: float, length: float) -> float:

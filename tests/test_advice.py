@@ -270,7 +270,7 @@ def test_a_horizon_is_no_reason_for_long_steps(horizon, noise, monkeypatch):
     question = single.Question(problem.system, (problem.q0, problem.p0, None), 3.7, 0.0, None, None)
     advice = question.advice(1e-9)
     coarse = replace(advice.chosen, method="P3N3Q6Gau", h=0.02 if noise else 0.1)
-    advice = replace(advice, chosen=coarse, horizon=horizon, rounding=0.0, common=0.0)
+    advice = replace(advice, chosen=coarse, options=(coarse,), horizon=horizon, rounding=0.0, common=0.0)
 
     def noisy(*args, **how):
         path = run(*args, **how)
@@ -607,6 +607,82 @@ def test_an_odd_trajectory_of_an_ensemble_keeps_the_tolerance_too():
         paths = la.ensemble(problem.system, q0=q0, p0=[0, 0], t_end=3.0, tol=tol, final_only=True)
         assert np.abs(paths.last["q"][17] - odd.q[-1]).max() <= tol * np.ptp(odd.q, axis=0).max()
         assert paths.advice.reached <= tol
+
+
+def test_what_is_told_of_the_last_try_is_what_is_kept(tmp_path, monkeypatch):
+    """Where all tries miss the tolerance, the archive and the ensemble are runs with the steps of the last try, whose
+    error is told, and not with those of a try that would follow.
+    """
+    problem, runs, run = la.problems.get("pendulum"), [], single.run_one
+    question = single.Question(problem.system, (problem.q0, problem.p0, None), 3.7, 0.0, None, None)
+    advice = question.advice(1e-9)
+    chosen = replace(advice.chosen, method="P6N6Q12Gau", h=0.2, seconds=1e-3)
+    advice = replace(advice, chosen=chosen, options=(chosen,), horizon=None, rounding=0.0, common=0.0)
+
+    def noisy(*args, **how):
+        path = run(*args, **how)
+        runs.append(how["h"])
+        return path if how.get("store") else replace(path, q=path.q + 0.6 ** len(runs) * 1e-3)
+
+    monkeypatch.setattr(single, "run_one", noisy)
+    options = {"output": None, "store": tmp_path / "run.zarr", "every": 1, "events": None}
+    with pytest.warns(RuntimeWarning, match="was missed"):
+        path = single.advised(question, advice, options)
+    assert len(runs) == 2 * single.TRIES + 1 and runs[-1] == runs[-2]
+    assert float(path.h) == path.advice.chosen.h
+
+    starts, steps = {"q0": np.linspace(0.5, 1.0, 5)[:, None], "p0": [0.0]}, []
+
+    def many(h, every, some):
+        steps.append(h)
+        paths = la.ensemble(problem.system, "P6N6Q12Gau", h=h, t_end=3.7, every=every, **starts)
+        return replace(paths, last=paths.last | {"q": paths.last["q"] + 0.6 ** len(steps) * 1e-3})
+
+    with pytest.warns(RuntimeWarning, match="missed by 5 of 5 trajectories"):
+        found = judged(advice, 5, many)
+    assert len(steps) == 2 * single.TRIES and found.chosen.h == steps[-1]
+
+
+def test_steps_far_too_long_for_an_odd_trajectory():
+    """Runs with steps that are far too long for one trajectory end anywhere. That they do not come nearer to each other
+    is no reason to stop, as it is where errors are rounding: then, with small `noise`, two tries more are enough.
+    """
+    problem, starts = la.problems.get("pendulum"), {"q0": np.linspace(0.5, 1.0, 5)[:, None], "p0": [0.0]}
+    advice = Many(problem.system, (starts["q0"], [0.0], None), 3.7, 0.0, None, None, None).advice(1e-6)
+    chosen = replace(advice.chosen, method="P6N6Q12Gau", h=0.3, seconds=1e-3)
+    advice = replace(advice, chosen=chosen, horizon=None, rounding=0.0, common=0.0)
+    for noise in (0.3, 1e-5):
+        steps: list[float] = []
+
+        def run(h, every, some, steps=steps, noise=noise):
+            steps.append(h)
+            paths = la.ensemble(problem.system, "P6N6Q12Gau", h=h, t_end=3.7, every=every, **starts)
+            away = np.zeros((5, 1))
+            away[3] = noise * (len(steps) % 2) if len(steps) <= 6 else 0.0
+            return replace(paths, last=paths.last | {"q": paths.last["q"] + away})
+
+        if noise > 1e-3:
+            assert judged(advice, 5, run).reached <= 1e-6
+        else:
+            with pytest.warns(RuntimeWarning, match="missed by 1 of 5 trajectories, by most by trajectory 3"):
+                judged(advice, 5, run)
+            assert len(steps) == 6
+
+
+def test_of_answers_that_are_not_sure_the_surest_is_taken():
+    """Past two fixed centres, with encounters: rounding leaves an answer with a pace unsure by 10⁻¹¹, and equal steps,
+    of which there are more, lead anywhere. For a tolerance below this the run has to be as good as rounding allows.
+    """
+
+    def two_centres(q, v):
+        return 0.5 * (v @ v) + 1 / np.sqrt((q[0] - 1) ** 2 + q[1] ** 2) + 1 / np.sqrt((q[0] + 1) ** 2 + q[1] ** 2)
+
+    system, start = la.Lagrangian(two_centres, n=2), {"q0": [0.0, 0.9], "v0": [0.3, 0.0], "t_end": 12.0}
+    with pytest.warns(RuntimeWarning, match="was missed"):
+        path = la.integrate(system, **start, tol=1e-13)
+    assert path.advice.chosen.pace == "auto" and path.advice.reached <= 1e-10
+    fine = la.integrate(system, "P12N12Q24Gau", **start, h=0.15, pace="auto", every=10**6)
+    assert error_of(path, fine.q[-1]) <= 1e-10
 
 
 def test_a_chaotic_trajectory_of_an_ensemble_is_told():

@@ -17,6 +17,7 @@ from leastaction.ends import SAMPLES, Ends, assured, ends
 from leastaction.events import Event, Impact
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import FLOAT64
+from leastaction.pilots import USEFUL
 from leastaction.run.advice import Advice
 from leastaction.run.checks import number
 from leastaction.run.starts import Starts, begin
@@ -124,9 +125,12 @@ def judged(advice: Advice, count: int, run: Callable[[float, int, NDArray[np.int
             there = _ends(advice, fine)
             errors = np.maximum(errors, _errors(there, rough, fine, tol))
         reached = float(np.max(errors, initial=0.0))
-        stuck += reached > last / 2 or reached == last
-        if reached <= tol or stuck > 1:
-            break
+        # Of runs that have nothing in common yet differences tell little, unless nobody can know the end of the motion;
+        # runs that fail again may never end.
+        telling = last <= USEFUL or advice.horizon is not None
+        stuck += reached == last or (telling and reached > last / 2)
+        if reached <= tol or stuck > 1 or attempt == TRIES - 1:
+            break  # h stays that of the run
         shorter = max(SHORTER, (0.3 * tol / reached) ** (1 / order))
         if seconds / shorter > CHECKED_SECONDS:
             break

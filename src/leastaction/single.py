@@ -265,12 +265,12 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
         # tol is kept, or what all runs have in common is reached; or the error is rounding, which a horizon lets
         # expect; or nobody can know the end of the motion.
         aim, lost = max(tol, common), advice.horizon is not None and reached > USEFUL
-        if reached <= aim or stuck > (1 if advice.horizon is None else 0) or lost:
-            break
+        if reached <= aim or stuck > (1 if advice.horizon is None else 0) or lost or attempt == TRIES - 1:
+            break  # h stays that of the run
         larger = reached / (AIMED * aim)
         missed, shorter = max(missed, larger), max(SHORTER, larger ** (-1 / order))
         other = _for_less(advice, missed, spent * larger ** (1 / order), chosen)
-        if other is not None and attempt < TRIES - 1:
+        if other is not None:
             chosen, order, reached = other, method_named(other.method).order, None
             h = math.copysign(chosen.h * missed ** (-1 / order), h)
             continue

@@ -53,11 +53,11 @@ def answers(lab: Lab, asked: Asked, length: float, tol: float) -> dict[Any, Answ
 
 
 def best_known(answers: dict[Any, Answer], tol: float) -> Answer | None:
-    """The answer with the pace with which it costs less, or with the most steps if none is good enough."""
+    """The answer with the pace with which it costs less, or the one that is off by least if none is good enough."""
     agreed = [one for one in answers.values() if one.unsure <= tol / 4]
     if agreed:
         return min(agreed, key=lambda one: one.known.seconds)
-    return max(answers.values(), key=lambda one: one.known.steps, default=None)
+    return min(answers.values(), key=lambda one: one.unsure, default=None)
 
 
 def answer(lab: Lab, asked: Asked, pace: Any, length: float, tol: float, most: int | None) -> Answer | None:

@@ -514,3 +514,15 @@ def test_a_coordinate_that_never_moves_is_left_out_of_the_inverses():
             lambda q, v, mass=mass: 0.5 * (v[0] ** 2 * (1 + q[0] ** 2) + mass * v[1] ** 2) - q[0] * q[1], n=2
         )
         assert moving(step_of(heavy, la.method("P4N4Q8Gau"))) == (0, 1)
+
+
+def test_energy_stays_where_predictions_lead_far_away():
+    """Four steps a period of order 32: a first increment is longer than the step, and its rounding must not stay."""
+
+    def relativistic(q, v):
+        return -np.sqrt(1 - v @ v) - 0.5 * (q @ q) - 0.1 * q[0] * q[1] ** 2
+
+    system = la.Lagrangian(relativistic, n=2)
+    path = la.integrate(system, "P16N16Q32Gau", [0.5, 0.3], v0=[0.2, -0.1], h=1.575, steps=40_000, every=40_000)
+    E = path.energy()
+    assert abs(E[-1] - E[0]) < 200 * np.spacing(abs(E[0]))  # random rounding leaves some 20; a drift left 1500

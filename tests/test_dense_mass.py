@@ -48,3 +48,17 @@ def test_chords_end_where_rounding_of_momenta_hides_what_comes_next():
     assert path.stats["newton_iterations"] < 2.3 * 500
     assert path.stats["continued"] == 0
     assert np.ptp(E := path.energy()) < 1e-14 * np.abs(E).max()
+
+
+def test_momenta_whose_rows_were_exchanged_are_judged_in_their_own_units():
+    """A chain beside v_18 v_19: iterations are the same, whatever the unit of a coordinate is."""
+
+    def beside(q, v, unit):
+        return chain(q[:18], v[:18]) + unit * (v[18] * v[19] * (1 + 0.1 * np.cos(q[0])) - 0.5 * q[18] * q[19])
+
+    def iterations(unit):
+        q0, v0 = np.r_[np.linspace(0.5, 1.0, 18), 0.5 / unit, 0.3], np.r_[np.zeros(18), 0.2 / unit, 0.1]
+        system = la.Lagrangian(beside, n=20, params={"unit": unit})
+        return la.integrate(system, "P4N4Q8Gau", q0, v0=v0, h=1e-3, steps=500).stats["newton_iterations"]
+
+    assert iterations(2.0**20) == iterations(1.0) < 2.3 * 500

@@ -57,7 +57,6 @@ from leastaction.step.prediction import WHOLE, Prediction
 from leastaction.step.rows import Row, Rows, apply, numbers, size, total
 from leastaction.step.verdict import ACCEPTABLE
 
-TOGETHER = {True: ("out", "led"), False: ("out",)}  # by which tables dV, and dZ at the same time, are found
 WOVEN = frozenset({"places", "into", "out", "led"})
 COUNTED = ("soft_before", "soft_doubt", "soft_iterations")  # what is zero before the first chord of a step
 
@@ -98,17 +97,14 @@ def collocated(
         moves, ways = _moves(step, rows, x["shifts"], gaps)
         changes = _by_mass(rows, mass, masses, _changes(step, rows, B, nodes, moves, ways))
         left = [[a - b - c for a, b, c in zip(*of, strict=True)] for of in zip(gaps, moves, changes, strict=True)]
-        second, *further = shifted(step, rows, x["shifts"], left, *TOGETHER[rows.side_by_side])
+        (second,) = shifted(step, rows, x["shifts"], left, "out")
         moves = sums(moves, second)
     else:
         (moves,) = shifted(step, rows, x["shifts"], gaps, "out")
     speeds = sums(V, moves)
-    if twice and rows.side_by_side:
-        moved = sums(ways, *further)
-        places = sums(Z, moved)
-    else:
-        places = [_reached(step, rows, _weighed(row, weights)) if j in movers else Z[j] for j, row in enumerate(speeds)]
-        moved = differences(places, Z)
+    # Not Z and what moves it: where a first Z led far away, its rounding would stay, and the energy would drift.
+    places = [_reached(step, rows, _weighed(row, weights)) if j in movers else Z[j] for j, row in enumerate(speeds)]
+    moved = differences(places, Z)
     seen = judged(
         step,
         rows,
@@ -149,7 +145,7 @@ def _moves(step: Step, rows: Rows, E: Sequence[Value], gaps: Sequence[Row]) -> t
     products with tables, one after the other. With trajectories side by side `summed` takes half as many products.
     """
     if rows.side_by_side:
-        moves, ways = shifted(step, rows, E, gaps, *TOGETHER[True])
+        moves, ways = shifted(step, rows, E, gaps, "out", "led")
         return moves, ways
     (moves,) = shifted(step, rows, E, gaps, "out")
     return moves, places_of(step, rows, moves)
@@ -202,17 +198,11 @@ def ended(step: Step, rows: Rows, B: Builder, stiff: bool = False) -> Program:
     it is the only one as far as it and the latest steps went (`uniqueness`); where it is not, z stays the prediction.
 
     The forces are those at the last V, not those from which the last V came: the latter are off by the last increment,
-    and the energy would drift by that, however well the next increments would shrink. The places are those of the last
-    V, too: with points side by side, chords have added up what moves them.
+    and the energy would drift by that, however well the next increments would shrink.
     """
     x = read(step, rows, B)
     (weights,) = rows.columns("weights 0")
     Z, V = _unknowns(step, rows, x)
-    if rows.side_by_side:
-        Z = [
-            own if j in moving(step) else old
-            for j, (own, old) in enumerate(zip(places_of(step, rows, V), Z, strict=True))
-        ]
     nodes = _nodes(step, rows, x, Z, V)
     (f,) = _given(B, step.terms[0].ordered, nodes, "f")
     weighed = [_weighed(row, weights) for row in f]

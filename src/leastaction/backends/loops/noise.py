@@ -101,6 +101,10 @@ def weigh(S, scale):
             for i in range(k):
                 within = fma(size_of(load(at(S.M, (k * n + i) * W))), load(at(S.move, i * W)), within)
         put(S.weight, k, lanes, div(splat(1.0), larger(mul(splat(UNCERTAIN), within), splat(TINY))))
+    if lanes == 1 and S.exchanged[0] == 1:  # the factors are those of M with its rows in another order
+        for k in range(n - 1, -1, -1):
+            other = S.mass_pivots[k]
+            S.weight[k], S.weight[other] = S.weight[other], S.weight[k]
 
 
 @native

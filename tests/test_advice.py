@@ -413,6 +413,24 @@ def test_steps_that_pilots_took_for_short_enough(method, h, monkeypatch):
     assert error_of(path, fine.q[-1]) <= 1e-3
 
 
+def test_the_time_of_a_stop_is_judged():
+    """Runs that an event stops end on its surface, however wrong they are; they differ by when they come there."""
+    system, stop = la.problems.get("pendulum").system, {"stop": la.Event(lambda q, p: q[0], stop=True)}
+    start = {"q0": [2.0], "v0": [0.0], "t_end": 1.0, "events": stop}
+    fine = la.integrate(system, "P8N8Q16Gau", **start, h=0.01)
+
+    def late(t, size):
+        return abs((t - fine.t[-1]) * fine.velocity()[-1, 0]) / size
+
+    for tol in (1e-2, 1e-6, 1e-10):
+        path = la.integrate(system, **start, tol=tol)
+        some = la.integrate(system, **start, tol=tol, output=[0])
+        for one in (path, some):
+            assert late(one.t[-1], one.advice.size) <= min(tol, 3 * one.advice.reached + 1e-14)
+        paths = la.ensemble(system, **start | {"q0": [[2.0], [1.9]], "v0": [[0.0], [0.0]]}, tol=tol)
+        assert late(paths.end_time[0], 2.0) <= tol
+
+
 def test_a_pilot_that_ends_in_a_jump(monkeypatch):
     """Errors grow in a jump of a relaxation oscillation, and not so until the end: the tolerance is kept."""
     system = la.Lagrangian(

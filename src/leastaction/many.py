@@ -20,6 +20,7 @@ from leastaction.numbers.rounding import FLOAT64
 from leastaction.pilots import USEFUL
 from leastaction.run.advice import Advice
 from leastaction.run.checks import number
+from leastaction.run.standing import Status
 from leastaction.run.starts import Starts, begin
 from leastaction.single import (
     CHECKED_SECONDS,
@@ -139,7 +140,7 @@ def judged(advice: Advice, count: int, run: Callable[[float, int, NDArray[np.int
     errors = np.where(ended, errors, 0.0)
     if np.max(errors, initial=0.0) <= tol:
         affordable = SAMPLES * seconds / 2 <= CHECKED_SECONDS
-        again = (lambda part: run(h * part, every, some).last["q"]) if affordable else None
+        again = (lambda part: _at_same_times(run(h * part, every, some), fine)) if affordable else None
         errors = np.where(ended, there.with_rounding(errors, tol, again), 0.0)
     reached = float(np.max(errors, initial=0.0))
     advice = assured(advice) if reached <= tol else advice
@@ -171,4 +172,13 @@ def _ends(advice: Advice, fine: Any) -> Ends:
 
 def _errors(there: Ends, rough: Any, fine: Any, tol: float) -> FloatArray:
     """The estimated error of each trajectory; infinite where a run failed."""
-    return np.where(rough.failed | fine.failed, np.inf, there.errors(rough.last["q"], tol))
+    return np.where(rough.failed | fine.failed, np.inf, there.errors(_at_same_times(rough, fine), tol))
+
+
+def _at_same_times(rough: Any, fine: Any) -> FloatArray:
+    """Where rough runs end, at the times at which fine ones do: events end both on their surface, at other times."""
+    q = np.array(rough.last["q"], float)
+    for i in np.flatnonzero((rough.status == Status.STOPPED) & (fine.status == Status.STOPPED)):
+        one = rough[i]
+        q[i] += float(fine[i].t[-1] - one.t[-1]) * np.asarray(one.velocity(), float)[-1]
+    return q

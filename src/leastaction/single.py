@@ -215,9 +215,19 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
     h = math.copysign(chosen.h, advice.t_end - advice.t0)
     output = options["output"]
 
-    def end(path: Path) -> Any:
-        q = np.asarray(path.q[-1], float)
-        return q if output is None or path.output is not None else q[np.asarray(output)]
+    def end(path: Path, t: Any = None) -> Any:
+        """The position at the end of a run; at this time, if an event has ended another run a little earlier or later:
+        all runs end on the surface of the event, and they differ by when they come there.
+        """
+
+        def some(rows: Any, whole: bool) -> Any:
+            row = np.asarray(rows[-1], float)
+            return row if output is None or not whole else row[np.asarray(output)]
+
+        q = some(path.q, path.output is None)
+        if t is None or not question.decisive:
+            return q
+        return q + float(t - path.t[-1]) * some(first.velocity(), True)
 
     size, checked = advice.size, chosen.seconds < CHECKED_SECONDS
     reached, plain = None, options | {"store": None}  # an archive is written once, when the step is final
@@ -234,7 +244,7 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
         nonlocal size
         size = max(size, _range(path))  # the pilot may have been shorter
         there = ends(advice, [end(path)], size, _moving(path))
-        return there, float(there.errors([end(other)], tol)[0])
+        return there, float(there.errors([end(other, path.t[-1])], tol)[0])
 
     stuck, missed = 0, 0.0
     for attempt in range(TRIES):
@@ -251,9 +261,9 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
                 break
             there, error = judged(path, first)
             if tried and error <= tol:  # by steps that pilots do not know: two runs may agree by chance
-                first = path
+                second = path
                 h, path, spent = run(h)
-                there, by_third = judged(path, first)
+                there, by_third = judged(path, second)
                 error = max(error, by_third)
         except StepFailed:
             if not checked or attempt == TRIES - 1:
@@ -280,7 +290,7 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
     if checked and reached is not None and reached <= tol:
 
         def again(part: float) -> Any:
-            return [end(_solvable(question, chosen, h * part, LAST)[1])]
+            return [end(_solvable(question, chosen, h * part, LAST)[1], path.t[-1])]
 
         affordable = SAMPLES * spent <= CHECKED_SECONDS
         reached = float(there.with_rounding(np.array([reached]), tol, again if affordable else None)[0])
@@ -337,11 +347,16 @@ def _moving(path: Path) -> bool:
 
 
 def _solvable(question: Question, chosen: Option, h: float, every: int) -> tuple[float, Path]:
-    """A run with this step, or with a shorter one, since a run may meet steps that are harder than its pilot's."""
+    """A run with this step, or with a shorter one, since a run may meet steps that are harder than its pilot's. And two
+    runs that an event ends in their first step are the same, whatever their steps.
+    """
     events = question.decisive or None
     for attempt in range(TRIES):
         try:
-            return h, question.attempt(chosen.method, h, question.t_end, chosen.pace, every=every, events=events)
+            path = question.attempt(chosen.method, h, question.t_end, chosen.pace, every=every, events=events)
+            if not events or path.stats["steps"] > 0 or attempt == TRIES - 1:
+                return h, path
+            h = h / 2
         except StepFailed as failure:
             if attempt == TRIES - 1:
                 failure.add_note(

@@ -125,6 +125,35 @@ def fusing() -> None:
     backend.cache_clear()
 
 
+def passes() -> None:
+    """Kernels of steps with LLVM's first level of passes, as they are compiled, and with the third."""
+    print("\n### Passes of LLVM, the first level beside the third\n")
+    print("| system, P8N8Q16Gau | compile: first, s | third, s | a step: first, µs | third, µs |\n" + "|---" * 5 + "|")
+    swinging = la.Lagrangian(double_pendulum, n=2, params={"m": 1.0, "l": 0.25, "g": 9.81})
+    cases = {"double pendulum": (swinging, {"q0": [0.8, 1.0], "v0": [0, 0]}, 0.05)}
+    for name, h in (("kepler", 0.1), ("outer-solar-system", 600.0), ("henon-heiles", 0.3)):
+        problem = la.problems.get(name)
+        cases[name] = problem.system, {"q0": problem.q0, "p0": problem.p0}, h
+    for name, (system, start, h) in cases.items():
+        compiled, stepped = np.full((2, 2), np.inf)
+        for k, level in enumerate((kernel.STRAIGHT, kernel.BEST) * 9):
+            with (
+                mock.patch.object(kernel, "STRAIGHT", level),
+                mock.patch.object(kernel.cache, "load", lambda name: None),
+            ):
+                for cleared in (kernel._recent, kernel._held):
+                    cleared.clear()
+                backend.cache_clear()
+                clock = time.process_time()
+                la.integrate(system, "P8N8Q16Gau", h=h, steps=1, **start)
+                compiled[k % 2] = min(compiled[k % 2], time.process_time() - clock)
+                path = la.integrate(system, "P8N8Q16Gau", h=h, steps=20_000, every=20_000, **start)
+            stepped[k % 2] = min(stepped[k % 2], path.stats["run_time"] / 2e4 * 1e6)
+        cells = [f"{x:.2f}" for x in compiled] + [f"{x:.3f}" for x in stepped]
+        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+    backend.cache_clear()
+
+
 def branch() -> None:
     """Coarse steps whose root differs from the root that continuation in h finds."""
     print("\n### Roots of coarse steps, 400 double pendulums with l = 1 let go anywhere, 40 steps each\n")
@@ -200,5 +229,6 @@ if __name__ == "__main__":
     hessians()
     effort()
     fusing()
+    passes()
     branch()
     coarse()

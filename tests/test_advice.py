@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -13,22 +12,15 @@ import scipy.sparse as sp
 
 import leastaction as la
 from leastaction import single
-from leastaction.ends import SAMPLES
 from leastaction.linear.dispersion import excited, turn
-from leastaction.many import Many, judged
 from leastaction.methods.oscillator import exact_step
-from leastaction.pilots import budget, ways
+from leastaction.pilots import budget
 from leastaction.pilots.asked import MEMBERS
 from leastaction.pilots.budget import Budget
 from leastaction.pilots.search import search
-from leastaction.systems.sums.frequencies import CAREFUL
-from leastaction.systems.sums.system import Sum
 from seeds import fresh_generator
 from thrift import rest_slow
-
-
-def error_of(path: la.Path, q) -> float:
-    return float(np.abs(path.q[-1] - q).max() / path.advice.size)
+from tolerances import error_of
 
 
 @pytest.mark.parametrize("tol", rest_slow([1e-3, 1e-6, 1e-9, 1e-12], [1e-3, 1e-9]))
@@ -118,13 +110,6 @@ def test_the_search_for_a_member_ends_where_costs_grow(best, first):
     assert all(min(first, best) - 1 <= k <= max(first, best) + 1 for k in places)
 
 
-def test_an_error_that_was_not_estimated_is_told(monkeypatch):
-    """A run that takes long is not done twice."""
-    monkeypatch.setattr(single, "CHECKED_SECONDS", 0.0)
-    path = la.integrate(la.Quadratic([1.0], [1.0]), q0=[1.0], v0=[0.0], t_end=10, tol=1e-6)
-    assert path.advice.reached is None and "not estimated" in repr(path.advice)
-
-
 def test_the_choice_is_repeatable():
     problem = la.problems.get("henon-heiles")
     start = {"q0": problem.q0, "p0": problem.p0}
@@ -198,131 +183,6 @@ def test_close_encounters_want_a_pace():
         la.advise(forced, problem.q0, problem.p0, t_end=70.0, tol=1e-3)
 
 
-def test_rounding_that_two_runs_share_is_told():
-    """Runs with two steps may agree to the last bit, and both be wrong by rounding: of the end, whose numbers are large
-    beside its motion; of E₀, which all runs with a pace share; of states on the way, where later errors grow.
-    """
-    free = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2, n=1)
-    with pytest.warns(RuntimeWarning, match="was missed"):  # 2·10⁻¹² beside 1: rounding is 10⁻⁴ of the motion
-        la.integrate(free, q0=[1.0], v0=[2.0], t_end=1e-12, tol=1e-6)
-    start = {"q0": (1.999, 0.0), "p0": (0.0, np.sqrt(0.001 / 1.999))}
-    comet = la.problems.get("kepler", **start)
-    truth = comet.exact(mpmath.mpf(30), digits=40)[0].astype(float)
-    for tol, allowed in ((1e-12, 1e-11), (1e-14, 1e-11)):  # such a tolerance is no reason to do worse than rounding
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
-            path = la.integrate(comet.system, **start, t_end=30.0, tol=tol)
-        assert error_of(path, truth) <= tol or told
-        assert error_of(path, truth) <= allowed
-    pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
-    with pytest.warns(RuntimeWarning, match="was missed"):  # it stands upside down twice
-        la.integrate(pendulum, q0=[np.pi - 1e-6], v0=[0.0], t_end=40.0, tol=1e-8)
-
-
-@pytest.mark.parametrize(("common", "kept"), [(0.0, True), (1.0, False)])
-def test_rounding_on_the_way_is_seen_in_further_runs(common, kept, monkeypatch):
-    """What one unit in the last place may do at the worst time is a bound, a thousand times too large near encounters:
-    further runs, whose rounding is another one, show what it does. What all runs have in common they do not show.
-    """
-    problem, runs, run = la.problems.get("pendulum"), [], single.run_one
-    question = single.Question(problem.system, (problem.q0, problem.p0, None), 3.7, 0.0, None, None)
-    advice = replace(question.advice(1e-6), rounding=1.0, common=common)
-    monkeypatch.setattr(single, "run_one", lambda *args, **how: (runs.append(how["h"]), run(*args, **how))[1])
-    options = {"output": None, "store": None, "every": 1, "events": None}
-    if kept:
-        path = single.advised(question, advice, options)
-        assert len(set(runs)) == 2 + SAMPLES and path.advice.reached <= 1e-6
-        assert np.abs(path.q[-1] - problem.exact(3.7)[0]).max() <= path.advice.reached * path.advice.size
-    else:
-        with pytest.warns(RuntimeWarning, match="was missed"):
-            single.advised(question, advice, options)
-
-
-@pytest.mark.parametrize(("common", "kept"), [(0.0, True), (1.0, False)])
-def test_rounding_of_ensembles_is_seen_in_further_runs(common, kept):
-    """As of single runs."""
-    problem, runs = la.problems.get("pendulum"), []
-    starts = {"q0": np.linspace(0.1, 2.0, 9)[:, None], "p0": np.zeros((9, 1))}
-    many = Many(problem.system, (starts["q0"], starts["p0"], None), 3.7, 0.0, None, None, None)
-    advice = replace(many.advice(1e-6), rounding=1.0, common=common, horizon=2.0)
-
-    def run(h, every, some):
-        runs.append(h)
-        return la.ensemble(problem.system, advice.chosen.method, h=h, t_end=3.7, every=every, **many.of(some))
-
-    if kept:
-        found = judged(advice, 9, run)
-        assert len(set(runs)) == 2 + SAMPLES and found.reached <= 1e-6 and found.horizon is None
-        made = la.ensemble(problem.system, found.chosen.method, h=found.chosen.h, t_end=3.7, **starts)
-        fine = la.ensemble(problem.system, "P8N8Q16Gau", h=0.02, t_end=3.7, **starts)
-        assert np.all(np.abs(made.last["q"] - fine.last["q"]) <= found.reached * np.ptp(made.q, axis=1))
-    else:
-        with pytest.warns(RuntimeWarning, match="missed by 9 of 9 trajectories"):
-            judged(advice, 9, run)
-
-
-@pytest.mark.parametrize(("horizon", "noise"), [(None, False), (1.0, False), (1.0, True)])
-def test_a_horizon_is_no_reason_for_long_steps(horizon, noise, monkeypatch):
-    """Pilots may take rounding for larger than it is, as van der Pol's with μ = 100 until 300 and tol = 10⁻¹² do: where
-    shorter steps help, they are taken. Where they do not (`noise` that keeps the error), one is tried.
-    """
-    problem, runs, run = la.problems.get("pendulum"), [], single.run_one
-    question = single.Question(problem.system, (problem.q0, problem.p0, None), 3.7, 0.0, None, None)
-    advice = question.advice(1e-9)
-    coarse = replace(advice.chosen, method="P3N3Q6Gau", h=0.02 if noise else 0.1)
-    advice = replace(advice, chosen=coarse, options=(coarse,), horizon=horizon, rounding=0.0, common=0.0)
-
-    def noisy(*args, **how):
-        path = run(*args, **how)
-        runs.append(how["h"])
-        return path if not noise else replace(path, q=path.q + 1e-6 * len(runs))
-
-    monkeypatch.setattr(single, "run_one", noisy)
-    options = {"output": None, "store": None, "every": 1, "events": None}
-    if not noise:
-        path = single.advised(question, advice, options)
-        assert path.advice.reached <= 1e-9 and path.advice.horizon is None and len(runs) > 2
-        assert error_of(path, problem.exact(3.7)[0]) <= 1e-9
-    else:
-        with pytest.warns(RuntimeWarning, match="was missed"):
-            path = single.advised(question, advice, options)
-        assert len(runs) == 4 and path.advice.horizon == horizon
-
-
-def test_a_low_order_that_pilots_took_for_good():
-    """Where tol is missed by far, and another member that was measured would need far fewer steps, it is taken; what
-    all runs have in common, here above tol, is no reason to stay with a larger error.
-    """
-    problem = la.problems.get("pendulum")
-    question = single.Question(problem.system, (problem.q0, problem.p0, None), 3.7, 0.0, None, None)
-    advice = question.advice(1e-12)
-    ways = [replace(advice.chosen, method=f"P{s}N{s}Q{2 * s}Gau", h=0.1, seconds=1e-3) for s in (2, 8)]
-    for common in (0.0, 3e-12):
-        told = replace(advice, options=tuple(ways), chosen=ways[0], horizon=1.0, rounding=0.0, common=common)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            path = single.advised(question, told, {"output": None, "store": None, "every": 1, "events": None})
-        assert path.advice.chosen.method == path.method.name == "P8N8Q16Gau"
-        assert path.advice.reached <= max(1e-12, common) and (path.advice.horizon is None) == (common == 0)
-        assert error_of(path, problem.exact(3.7)[0]) <= 1e-12
-
-
-def test_nothing_is_rounded_at_rest():
-    """A motion that stays where it begins has no size, and no error."""
-    free = la.Lagrangian(lambda q, v: 0.5 * (v @ v), n=2)
-    path = la.integrate(free, q0=[1.0, 2.0], v0=[0.0, 0.0], t_end=10.0, tol=1e-6)  # a warning would fail the test
-    assert path.advice.reached == 0.0 and np.array_equal(path.q[-1], [1.0, 2.0])
-
-
-@pytest.mark.parametrize(("h", "length"), [(0.39, 1e4), (0.0123, -77.7), (2.0, 1.0), (1e-9, 3.3e-5)])
-def test_steps_that_meet_the_end(h, length):
-    """The rounding of h becomes an error of the time at the end: a step is taken for which it is small."""
-    found = single.timely(np.copysign(h, length), length)
-    count = round(length / found)
-    assert abs(found) <= h and abs(found) >= min(0.96 * h, abs(length))
-    assert abs(Fraction(found) * count - Fraction(length)) <= Fraction(abs(length)) * Fraction(1, 2**56)
-
-
 def test_a_busy_machine_does_not_end_the_search_for_a_step(monkeypatch):
     """Shorter steps are tried as long as they cost little time of the processor, whatever the time of day."""
     problem = la.problems.get("pendulum")
@@ -338,107 +198,6 @@ def test_a_busy_machine_does_not_end_the_search_for_a_step(monkeypatch):
     coarse = replace(advice, chosen=replace(advice.chosen, h=4 * advice.chosen.h))
     path = single.advised(question, coarse, {"output": None, "store": None, "every": 1, "events": None})
     assert path.advice.reached <= 1e-6
-
-
-def test_walls_and_ends_belong_to_the_motion():
-    """The run that judges the error meets the same walls and ends at the same events: no tolerance seems missed."""
-    ball = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 9.81 * q[0], n=1)
-    floor = {"floor": la.Impact(lambda q: q[0])}
-    path = la.integrate(ball, q0=[1.0], v0=[0.0], t_end=3.0, tol=1e-6, events=floor)  # a warning is an error here
-    fall = np.sqrt(2 / 9.81)
-    assert abs(path.q[-1, 0] - (1 - 9.81 / 2 * (3.0 % (2 * fall)) ** 2)) < 1e-6
-    pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
-    turn = {"turn": la.Event(lambda q, p: p[0], stop=True, most=2)}
-    path = la.integrate(pendulum, q0=[1.0], v0=[0.0], t_end=10.0, tol=1e-6, events=turn)
-    assert abs(path.t[-1] - 6.69997566437) < 1e-5 and path.advice.reached < 1e-6
-    paths = la.ensemble(ball, q0=[[1.0], [1.5]], v0=[0.0], t_end=3.0, tol=1e-6, events=floor)
-    assert np.abs(paths.last["q"][0] - (1 - 9.81 / 2 * (3.0 % (2 * fall)) ** 2)).max() < 1e-6
-
-
-def test_an_event_that_ends_a_chaotic_run_early():
-    """Nobody can follow this motion until t = 200, but it is asked for until its first crossing alone."""
-    problem = la.problems.get("double-pendulum-chaotic")
-    start = {
-        "q0": problem.q0,
-        "p0": problem.p0,
-        "t_end": 200.0,
-        "events": {"down": la.Event(lambda q, p: q[0], stop=True)},
-    }
-    path = la.integrate(problem.system, **start, tol=1e-9)  # a warning would fail the test
-    fine = la.integrate(problem.system, "P8N8Q16Gau", **start, h=0.005)
-    assert path.advice.horizon is None and path.advice.reached <= 1e-9
-    assert path.advice.t_end == pytest.approx(fine.t[-1], rel=0.02) and path.t[-1] == pytest.approx(
-        fine.t[-1], abs=1e-8
-    )
-
-
-def test_relaxation_oscillations():
-    """Van der Pol's oscillator with μ = 20: errors shrink for long and grow in its jumps, so a pilot tells little."""
-    system = la.Lagrangian(
-        lambda q, v: 0.5 * v[0] ** 2 - 0.5 * q[0] ** 2, n=1, force=lambda q, v: 20 * (1 - q[0] ** 2) * v
-    )
-    start = {"q0": [2.0], "v0": [0.0], "t_end": 60.0}
-    fine = la.integrate(system, "P8N8Q16Gau", **start, h=1e-3, every=10**6)
-    for tol in (1e-3, 1e-6):
-        path = la.integrate(system, **start, tol=tol)
-        assert error_of(path, fine.q[-1]) <= tol and path.advice.horizon is None
-        assert not any("cannot be kept" in note for note in path.advice.notes)
-
-
-@pytest.mark.parametrize(("method", "h"), [("P2N2Q4Gau", 0.46511), ("P4N4Q8Gau", 0.533482), ("P4N4Q8Gau", 0.385)])
-def test_steps_that_pilots_took_for_short_enough(method, h, monkeypatch):
-    """Pilots that end before the first jump of a relaxation oscillation choose steps that are far too long. Shorter
-    ones are tried until the tolerance is kept. A run that cannot be solved, while the one before it could, is one more
-    try: so the last of these cases comes to h = 0.19, where two runs agree to 2e-5 by chance, and a third tells.
-    """
-    system = la.Lagrangian(
-        lambda q, v: 0.5 * v[0] ** 2 - 0.5 * q[0] ** 2, n=1, force=lambda q, v: 20 * (1 - q[0] ** 2) * v
-    )
-    start = {"q0": [2.0], "v0": [0.0], "t_end": 60.0}
-    fine = la.integrate(system, "P8N8Q16Gau", **start, h=1e-3, every=10**6)
-    advice, run, runs = la.advise(system, **start, tol=1e-3), single.Question.run, []
-    chosen = replace(advice.chosen, method=method, h=h, seconds=1e-3, steps=round(60 / h))
-    only = replace(advice, chosen=chosen, options=(chosen,), horizon=None, notes=())
-    monkeypatch.setattr(single.Question, "advice", lambda question, tol: only)
-
-    def fails_at_first(question, *given, **options):
-        runs.append(given)
-        if len(runs) == 1:
-            return run(question, "simpson", 3.0, *given[2:], **options)  # cannot be solved
-        return run(question, *given, **options)
-
-    monkeypatch.setattr(single.Question, "run", fails_at_first)
-    path = la.integrate(system, **start, tol=1e-3)
-    assert len(runs) > 2 and path.advice.reached <= 1e-3
-    assert error_of(path, fine.q[-1]) <= 1e-3
-
-
-def test_the_time_of_a_stop_is_judged():
-    """Runs that an event stops end on its surface, however wrong they are; they differ by when they come there."""
-    system, stop = la.problems.get("pendulum").system, {"stop": la.Event(lambda q, p: q[0], stop=True)}
-    start = {"q0": [2.0], "v0": [0.0], "t_end": 1.0, "events": stop}
-    fine = la.integrate(system, "P8N8Q16Gau", **start, h=0.01)
-
-    def late(t, size):
-        return abs((t - fine.t[-1]) * fine.velocity()[-1, 0]) / size
-
-    for tol in (1e-2, 1e-6, 1e-10):
-        path = la.integrate(system, **start, tol=tol)
-        some = la.integrate(system, **start, tol=tol, output=[0])
-        for one in (path, some):
-            assert late(one.t[-1], one.advice.size) <= min(tol, 3 * one.advice.reached + 1e-14)
-        paths = la.ensemble(system, **start | {"q0": [[2.0], [1.9]], "v0": [[0.0], [0.0]]}, tol=tol)
-        assert late(paths.end_time[0], 2.0) <= tol
-
-
-def test_a_pilot_that_ends_in_a_jump(monkeypatch):
-    """Errors grow in a jump of a relaxation oscillation, and not so until the end: the tolerance is kept."""
-    system = la.Lagrangian(
-        lambda q, v: 0.5 * v[0] ** 2 - 0.5 * q[0] ** 2, n=1, force=lambda q, v: 20 * (1 - q[0] ** 2) * v
-    )
-    monkeypatch.setattr(ways, "affordable", lambda lab, pace: 20.0)
-    path = la.integrate(system, q0=[2.0], v0=[0.0], t_end=60.0, tol=1e-6)
-    assert path.advice.reached <= 1e-6 and path.advice.horizon is None
 
 
 def test_a_pace_of_ones_own():
@@ -593,100 +352,6 @@ def test_a_damaged_advice(tmp_path, change):
         type(path.advice).from_record(record | change)
 
 
-@pytest.mark.slow
-def test_one_advice_for_an_ensemble():
-    """Pendulums from small to large swings, whose periods differ: all keep the tolerance."""
-    problem, angles = la.problems.get("pendulum"), np.linspace(0.2, 2.8, 9)
-    paths = la.ensemble(problem.system, q0=angles[:, None], p0=[0.0], t_end=5.0, tol=1e-8, final_only=True)
-    assert (paths.end_time == 5.0).all()
-    for angle, q in zip(angles, paths.q[:, -1], strict=True):
-        exact, _ = la.problems.get("pendulum", theta0=float(angle)).exact(5.0)
-        assert abs(q - exact) < 1e-8 * 2 * angle
-    assert "one advice for 9 trajectories, from 4 of them" in repr(paths.advice)
-    eccentricity = np.linspace(0.8, 0.99, 6)
-    comets = [la.problems.get("kepler", eccentricity=str(e)) for e in eccentricity]
-    given = {"q0": [one.q0 for one in comets], "p0": [one.p0 for one in comets], "t_end": 9.0, "tol": 1e-8}
-    paths = la.ensemble(comets[0].system, **given)
-    assert paths.advice.chosen.pace == "auto" and (paths.end_time == 9.0).all() and paths.advice.reached < 1e-8
-    for comet, q, path in zip(comets, paths.last["q"], paths, strict=True):
-        assert np.abs(q - comet.exact(9.0)[0]).max() < 1e-8 * np.ptp(path.q, axis=0).max()
-    with pytest.raises(ValueError, match="none of method, h, steps"):
-        la.ensemble(problem.system, "simpson", q0=angles[:, None], p0=[0.0], t_end=5.0, tol=1e-8)
-    with pytest.raises(ValueError, match="give method= and h="):
-        la.ensemble(problem.system, q0=angles[:, None], p0=[0.0], t_end=5.0)
-
-
-def test_an_odd_trajectory_of_an_ensemble_keeps_the_tolerance_too():
-    """Of forty double pendulums one swings high: it is not among those that are measured, and all are judged."""
-    problem, q0 = la.problems.get("double-pendulum"), np.full((40, 2), 0.1)
-    q0[17] = [2.9, -2.5]
-    odd = la.integrate(problem.system, "P8N8Q16Gau", q0[17], [0, 0], h=0.002, t_end=3.0)
-    for tol in (1e-3, 1e-8):
-        paths = la.ensemble(problem.system, q0=q0, p0=[0, 0], t_end=3.0, tol=tol, final_only=True)
-        assert np.abs(paths.last["q"][17] - odd.q[-1]).max() <= tol * np.ptp(odd.q, axis=0).max()
-        assert paths.advice.reached <= tol
-
-
-def test_what_is_told_of_the_last_try_is_what_is_kept(tmp_path, monkeypatch):
-    """Where all tries miss the tolerance, the archive and the ensemble are runs with the steps of the last try, whose
-    error is told, and not with those of a try that would follow.
-    """
-    problem, runs, run = la.problems.get("pendulum"), [], single.run_one
-    question = single.Question(problem.system, (problem.q0, problem.p0, None), 3.7, 0.0, None, None)
-    advice = question.advice(1e-9)
-    chosen = replace(advice.chosen, method="P6N6Q12Gau", h=0.2, seconds=1e-3)
-    advice = replace(advice, chosen=chosen, options=(chosen,), horizon=None, rounding=0.0, common=0.0)
-
-    def noisy(*args, **how):
-        path = run(*args, **how)
-        runs.append(how["h"])
-        return path if how.get("store") else replace(path, q=path.q + 0.6 ** len(runs) * 1e-3)
-
-    monkeypatch.setattr(single, "run_one", noisy)
-    options = {"output": None, "store": tmp_path / "run.zarr", "every": 1, "events": None}
-    with pytest.warns(RuntimeWarning, match="was missed"):
-        path = single.advised(question, advice, options)
-    assert len(runs) == 2 * single.TRIES + 1 and runs[-1] == runs[-2]
-    assert float(path.h) == path.advice.chosen.h
-
-    starts, steps = {"q0": np.linspace(0.5, 1.0, 5)[:, None], "p0": [0.0]}, []
-
-    def many(h, every, some):
-        steps.append(h)
-        paths = la.ensemble(problem.system, "P6N6Q12Gau", h=h, t_end=3.7, every=every, **starts)
-        return replace(paths, last=paths.last | {"q": paths.last["q"] + 0.6 ** len(steps) * 1e-3})
-
-    with pytest.warns(RuntimeWarning, match="missed by 5 of 5 trajectories"):
-        found = judged(advice, 5, many)
-    assert len(steps) == 2 * single.TRIES and found.chosen.h == steps[-1]
-
-
-def test_steps_far_too_long_for_an_odd_trajectory():
-    """Runs with steps that are far too long for one trajectory end anywhere. That they do not come nearer to each other
-    is no reason to stop, as it is where errors are rounding: then, with small `noise`, two tries more are enough.
-    """
-    problem, starts = la.problems.get("pendulum"), {"q0": np.linspace(0.5, 1.0, 5)[:, None], "p0": [0.0]}
-    advice = Many(problem.system, (starts["q0"], [0.0], None), 3.7, 0.0, None, None, None).advice(1e-6)
-    chosen = replace(advice.chosen, method="P6N6Q12Gau", h=0.3, seconds=1e-3)
-    advice = replace(advice, chosen=chosen, horizon=None, rounding=0.0, common=0.0)
-    for noise in (0.3, 1e-5):
-        steps: list[float] = []
-
-        def run(h, every, some, steps=steps, noise=noise):
-            steps.append(h)
-            paths = la.ensemble(problem.system, "P6N6Q12Gau", h=h, t_end=3.7, every=every, **starts)
-            away = np.zeros((5, 1))
-            away[3] = noise * (len(steps) % 2) if len(steps) <= 6 else 0.0
-            return replace(paths, last=paths.last | {"q": paths.last["q"] + away})
-
-        if noise > 1e-3:
-            assert judged(advice, 5, run).reached <= 1e-6
-        else:
-            with pytest.warns(RuntimeWarning, match="missed by 1 of 5 trajectories, by most by trajectory 3"):
-                judged(advice, 5, run)
-            assert len(steps) == 6
-
-
 def test_of_answers_that_are_not_sure_the_surest_is_taken():
     """Past two fixed centres, with encounters: rounding leaves an answer with a pace unsure by 10⁻¹¹, and equal steps,
     of which there are more, lead anywhere. For a tolerance below this the run has to be as good as rounding allows.
@@ -701,14 +366,6 @@ def test_of_answers_that_are_not_sure_the_surest_is_taken():
     assert path.advice.chosen.pace == "auto" and path.advice.reached <= 1e-10
     fine = la.integrate(system, "P12N12Q24Gau", **start, h=0.15, pace="auto", every=10**6)
     assert error_of(path, fine.q[-1]) <= 1e-10
-
-
-def test_a_chaotic_trajectory_of_an_ensemble_is_told():
-    problem, q0 = la.problems.get("double-pendulum-chaotic"), np.full((10, 2), 0.1)
-    q0[4] = problem.q0
-    with pytest.warns(RuntimeWarning, match="missed by 1 of 10 trajectories, by most by trajectory 4"):
-        paths = la.ensemble(problem.system, q0=q0, p0=[0, 0], t_end=30.0, tol=1e-6, final_only=True)
-    assert paths.advice.reached > 1e-6
 
 
 def test_a_wall_far_from_the_start():
@@ -762,17 +419,6 @@ def test_mistakes(given, message):
         la.integrate(problem.system, **({"q0": problem.q0, "p0": problem.p0, "t_end": 1.0} | given))
 
 
-def test_bodies_are_advised_as_any_lagrangian():
-    """Bodies, which are a sum over pairs, take a tolerance, events and all, at the error of the orbit's own answer."""
-    bodies = la.problems.n_body([1.0, 1e-3], [[0, 0], [1, 0]], [[0, 0], [0, 1.1]])
-    near = {"far": la.Event(lambda q, p: (q[2] - q[0]) * (p[2] * 1e3 - p[0]) + (q[3] - q[1]) * (p[3] * 1e3 - p[1]))}
-    path = la.integrate(bodies.system, q0=bodies.q0, p0=bodies.p0, t_end=15, tol=1e-7, events=near)
-    assert path.advice.reached < 1e-7 and path.events["far"].count > 0
-    fine = la.integrate(bodies.system, "P8N8Q16Gau", bodies.q0, bodies.p0, h=0.02, t_end=15)
-    assert np.abs(path.q[-1] - fine.q[-1]).max() < 1e-6
-    assert bodies.system.expanded() is bodies.system.expanded()
-
-
 def test_mistakes_are_told_before_anything_is_measured(monkeypatch):
     """A function in place of a system, and an event that is none, need no pilot runs to be seen."""
     monkeypatch.setattr("leastaction.single.choose", lambda *_: pytest.fail("it was measured"))
@@ -787,81 +433,3 @@ def test_mistakes_are_told_before_anything_is_measured(monkeypatch):
         la.integrate(pendulum, **asked)
     with pytest.raises(TypeError, match=r"must be la\.Event\(g\)"):
         la.integrate(la.Lagrangian(pendulum, n=1), **asked, events={"x": lambda q, p: q[0]})
-
-
-def hardening_chain(n):
-    """Masses between walls, on springs that harden, as a sum."""
-    masses = la.Term(lambda q, v: 0.5 * v[0] ** 2, over=np.arange(n))
-    springs = la.Term(
-        lambda q, v: -0.5 * (q[1] - q[0]) ** 2 - 0.25 * (q[1] - q[0]) ** 4,
-        over=np.stack([np.arange(n - 1), np.arange(1, n)], axis=1),
-    )
-    walls = la.Term(lambda q, v: -0.5 * q[0] ** 2 - 0.25 * q[0] ** 4, over=[0, n - 1])
-    return la.Lagrangian.sum([masses, springs, walls], n=n)
-
-
-def test_large_sums_keep_a_tolerance():
-    """Three hundred masses, too many for a tangent map: errors grow as the distance of two motions does."""
-    rng = np.random.default_rng(7)
-    system, start = hardening_chain(300), {"q0": rng.normal(size=300), "p0": rng.normal(size=300), "t_end": 10.0}
-    path = la.integrate(system, **start, tol=1e-8, every=2**40)
-    fine = la.integrate(system, "P8N8Q16Gau", **start, h=0.02, every=2**40)
-    assert path.advice.growth is not None and path.advice.reached <= 1e-8
-    assert np.abs(path.q[-1] - fine.q[-1]).max() <= 1e-8 * path.advice.size
-
-
-def test_many_bodies_stay_a_sum():
-    """Hundreds of pairs written out would take minutes to differentiate and to compile; with a pace they must be."""
-    bodies = [
-        la.problems.n_body(np.ones(N), np.random.default_rng(N).normal(size=(N, 3)), np.zeros((N, 3))).system
-        for N in (10, 60)
-    ]
-    few, many = (single.measurable(system, None) for system in bodies)
-    assert isinstance(few, la.Lagrangian) and isinstance(many, Sum)
-    assert isinstance(single.measurable(bodies[0], "auto"), la.Lagrangian)
-
-
-def test_steps_in_haste_are_not_continued():
-    """A step over an encounter is continued, which takes a large sum minutes; in haste it fails."""
-    comet = la.problems.n_body([1.0, 1e-3], [[0, 0], [1, 0]], [[0, 0], [0, 0.1]])
-    run = {"h": 0.05, "t_end": 3.0}
-    start = comet.q0, comet.p0, None
-    with pytest.raises(la.StepFailed, match="did not converge") as failed:
-        single.run_one(comet.system, "P8N8Q16Gau", start, hasty=True, **run)
-    try:
-        patient = single.run_one(comet.system, "P8N8Q16Gau", start, **run).stats["newton_iterations"]
-    except la.StepFailed as failure:
-        patient = failure.iterations
-    assert failed.value.iterations < patient
-
-
-@pytest.mark.slow
-def test_a_hundred_bodies_that_meet_are_refused():
-    """No equal steps that can be afforded lead through the encounters, and no pace can be made: the error says so."""
-    N, rng = 100, np.random.default_rng(5)
-    bodies = la.problems.n_body(np.ones(N) / N, rng.normal(size=(N, 3)), 0.3 * rng.normal(size=(N, 3)))
-    with pytest.raises(la.StepFailed) as failed:
-        la.integrate(bodies.system, q0=bodies.q0, p0=bodies.p0, t_end=10.0, tol=1e-6)
-    assert any("tol= has tried shorter and shorter steps" in note for note in failed.value.__notes__)
-
-
-def test_neighbours_grow_as_the_tangent_map_does(monkeypatch):
-    """What rounding makes of the end of a chain is about as much by two motions as by derivatives."""
-    rng = np.random.default_rng(8)
-    start = {"q0": 2 * rng.normal(size=6), "p0": 2 * rng.normal(size=6), "t_end": 12.0, "tol": 1e-6}
-    by_tangent = la.advise(hardening_chain(6), **start)
-    monkeypatch.setattr(Sum, "has_tangent", property(lambda self: False))
-    by_neighbours = la.advise(hardening_chain(6), **start)
-    assert 0.01 < by_neighbours.rounding / by_tangent.rounding < 100
-
-
-def test_the_fastest_oscillation_of_a_large_sum():
-    """A chain of masses on linear springs: its highest frequency is nearly 2, found without a matrix."""
-    n = 400
-    masses = la.Term(lambda q, v: 0.5 * v[0] ** 2, over=np.arange(n))
-    springs = la.Term(
-        lambda q, v: -0.5 * (q[1] - q[0]) ** 2, over=np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
-    )
-    chain = la.Lagrangian.sum([masses, springs], n=n)
-    q, v = np.sin(np.arange(n)), np.zeros(n)
-    assert 0.9 < chain.frequency(0.0, q, v, v, chain.values(), 10.0) / (2 * CAREFUL) <= 1.0

@@ -23,14 +23,15 @@ from leastaction.run.checks import number
 from leastaction.run.standing import Status
 from leastaction.run.starts import Starts, begin
 from leastaction.single import (
+    AIMED,
     CHECKED_SECONDS,
     FINER,
     SHORTER,
     SIZED,
     TRIES,
     Question,
+    finer,
     tell_if_missed,
-    timely,
 )
 from leastaction.systems.protocol import System
 
@@ -109,19 +110,16 @@ def judged(advice: Advice, count: int, run: Callable[[float, int, NDArray[np.int
     some = np.unique(np.linspace(0, count - 1, able).astype(int))
     reached, stuck = math.nan, 0
 
-    def finer(h: float) -> float:
-        return h / FINER if chosen.pace is not None else timely(h / FINER, advice.t_end - advice.t0)
-
     for attempt in range(TRIES):
         every = max(1, math.ceil(chosen.steps * chosen.h / abs(h)) // SIZED)
-        rough, h = run(h, every, some), finer(h)
+        rough, h = run(h, every, some), finer(h, advice)
         clock = time.process_time()
         fine = run(h, every, some)
         seconds = 2 * (time.process_time() - clock)
         there = _ends(advice, fine)
         last, errors = reached, _errors(there, rough, fine, tol)
         if attempt > 0 and np.max(errors, initial=0.0) <= tol:
-            h = finer(h)
+            h = finer(h, advice)
             rough, fine = fine, run(h, every, some)
             there = _ends(advice, fine)
             errors = np.maximum(errors, _errors(there, rough, fine, tol))
@@ -132,7 +130,7 @@ def judged(advice: Advice, count: int, run: Callable[[float, int, NDArray[np.int
         stuck += reached == last or (telling and reached > last / 2)
         if reached <= tol or stuck > 1 or attempt == TRIES - 1:
             break  # h stays that of the run
-        shorter = max(SHORTER, (0.3 * tol / reached) ** (1 / order))
+        shorter = max(SHORTER, (AIMED * tol / reached) ** (1 / order))
         if seconds / shorter > CHECKED_SECONDS:
             break
         h = h * FINER * shorter

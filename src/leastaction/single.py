@@ -234,7 +234,7 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
 
     def run(h: float) -> tuple[float, Path, float]:
         """A run with steps that are a little shorter than h, with its steps and its seconds."""
-        h = h / FINER if chosen.pace is not None else timely(h / FINER, advice.t_end - advice.t0)
+        h = finer(h, replace(advice, chosen=chosen))
         clock = time.thread_time()  # not the time of day: other programs may run beside this one
         path = question.run(chosen.method, h, question.t_end, chosen.pace, **plain)
         return h, path, time.thread_time() - clock
@@ -326,6 +326,11 @@ def _for_less(advice: Advice, missed: float, seconds: float, now: Option) -> Opt
     return best if best is not now and cost(best) < min(seconds / DEARER, CHECKED_SECONDS) else None
 
 
+def finer(h: float, advice: Advice) -> float:
+    """The steps of the run that is judged by one with steps h."""
+    return h / FINER if advice.chosen.pace is not None else timely(h / FINER, advice.t_end - advice.t0)
+
+
 def timely(h: float, length: float) -> float:
     """A step, at most as long as h, of which a whole number is this length as exactly as possible: after N steps the
     rounding of h has become N times as large, an error of the time at the end.
@@ -356,7 +361,7 @@ def _solvable(question: Question, chosen: Option, h: float, every: int) -> tuple
             path = question.attempt(chosen.method, h, question.t_end, chosen.pace, every=every, events=events)
             if not events or path.stats["steps"] > 0 or attempt == TRIES - 1:
                 return h, path
-            h = h / 2
+            h = h / 2 if chosen.pace is not None else float(path.t[-1] - path.t[0]) / 2
         except StepFailed as failure:
             if attempt == TRIES - 1:
                 failure.add_note(

@@ -39,7 +39,7 @@ class Effort(NamedTuple):
 
 
 BEST = Effort(3, 3)
-STRAIGHT = Effort(1, 3)  # for code without branches and loops: it runs as fast as the BEST
+STRAIGHT = Effort(1, 3)  # for code without branches and loops, in which further passes find nothing to do
 
 # The kinds of x86-64 processors (psABI's microarchitecture levels), and what each has, by LLVM's names.
 _V2 = frozenset({"cx16", "sahf", "popcnt", "sse3", "ssse3", "sse4.1", "sse4.2"})
@@ -228,19 +228,14 @@ def _keep(what: _Kernel, native: Native) -> Native:
 
 def compile_strip(strip: Strip) -> Native:
     """A loop over rows of a table as a native function (see `strips`); equal ones are compiled once."""
-    program, lanes = strip.program, native_lanes()
-    what = (
-        f"{program.digest} {strip.writes} {strip.own} {strip.columns} {strip.pattern}",
-        lanes,
-        False,
-        False,
-        BEST if (effort := _effort(program)) == STRAIGHT else effort,
-    )
+    program, lanes, effort = strip.program, native_lanes(), _effort(strip.program)
+    effort = BEST if effort == STRAIGHT else effort  # there is a loop
+    what = (f"{program.digest} {strip.writes} {strip.own} {strip.columns} {strip.pattern}", lanes, False, False, effort)
     with _lock:
         native = _held.get(what)
     if native is None:
         text = lower_strip(strip, lanes, _library(lanes))
-        code = _linked(lambda: text, "strip", key=text, effort=what[-1])
+        code = _linked(lambda: text, "strip", key=text, effort=effort)
         native = Native(int(code["strip"]), program.input_size, program.output_size, 1, code)
     return _keep(what, native)
 

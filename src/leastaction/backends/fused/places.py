@@ -33,9 +33,9 @@ lies at z^s, and its kick moves no place. Sums go over the nodes between them.
 
 u is not multiplied with h. u is a multiple of the last place of p, and where 1/h is a round number, the last digits of
 h u are few. With h = 0.1 one product in ten lies half way between two numbers, but for the rounding of h, which decides
-to which side all of these fall: z^s has another h than Z has, and the energy of Kepler's orbits drifted by −1.8·10⁻⁴ ε
-a step. γ_i and β_i have many digits, and h u is the sum of their products with u, for one node i (`halves`). So has
-every Z_i a product of its own: with h u/2 in common for all of them, orbits drifted by 1.2·10⁻⁴ ε a step at h = 0.08.
+to which side all of these fall: z^s has another h than Z has, and the energy of Kepler's orbits drifts. γ_i and β_i
+have many digits, and h u is the sum of their products with u, for one node i (`halves`). So has every Z_i a product of
+its own: with h u/2 in common for all of them, orbits drift, too.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ settings count that no other setting beats in both error and time. Times are of 
 motion's time, without compilation and set-up on any side: for the library the steps in the native loop count, without
 the first one, for the others the call that integrates. The best settings of all programs are measured again, in turns,
 and the best of each is taken. Prints tables in Markdown and draws docs/figures/peers.png; `--only kepler,pleiades` does
-just these motions, and `--quick` fewer repeats. heyoka stands there twice: as it comes, and with fast_math=True, an option that lets its
-compiler change the order of sums.
+just these motions, and `--quick` fewer repeats. heyoka stands there twice: as it comes, and with
+fast_math=True, an option that lets its compiler change the order of sums.
 """
 
 from __future__ import annotations

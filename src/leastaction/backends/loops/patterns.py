@@ -11,7 +11,21 @@ no pivoting (`fused.patterns` says why); a pivot that is zero or no number is to
 
 from __future__ import annotations
 
-from leastaction.backends.loops.machine import W, add, at, div, fma, larger, load, mul, native, size_of, splat, store, sub
+from leastaction.backends.loops.machine import (
+    W,
+    add,
+    at,
+    div,
+    fma,
+    larger,
+    load,
+    mul,
+    native,
+    size_of,
+    splat,
+    store,
+    sub,
+)
 
 PAIR = 2 * W  # numbers of an entry
 

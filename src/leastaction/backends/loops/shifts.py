@@ -34,7 +34,20 @@ from leastaction.backends.loops.increments import (
     sound,
     widen,
 )
-from leastaction.backends.loops.machine import W, add, any_of, at, call_kernel, fma, mul, native, reader, splat, store, sub
+from leastaction.backends.loops.machine import (
+    W,
+    add,
+    any_of,
+    at,
+    call_kernel,
+    fma,
+    mul,
+    native,
+    reader,
+    splat,
+    store,
+    sub,
+)
 from leastaction.backends.loops.mass_chords import negative_mass
 from leastaction.backends.loops.patterns import PAIR, eliminate_rows, load_pair, solve_pattern, store_pair
 from leastaction.backends.loops.sparse import assemble, read_sparse
@@ -196,7 +209,7 @@ def by_pattern(S, I, D):
 
 @native
 def set_sparse(S, I, D, q, z, told):
-    """The factors of every M + h²γK, K and M in the middle of the step that z predicts. Returns as `set_pattern` does."""
+    """The factors of every M + h²γK, K and M in the middle of the step that z predicts; returns as `set_pattern`."""
     P, h = read_sparse(I, D, S.sparse), S.h[0]
     in_the_middle(S, P, q, z, h)
     t = S.t[0] + 0.5 * h

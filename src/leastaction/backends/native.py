@@ -56,10 +56,11 @@ _APART = (
     "newton", "chord", "chords", "continue_from_rest", "alone", "_alone", "_iterate", "_iterate_fused",
     "iterate_softly", "give_up", "iterate_stiffly", "march", "ends", "crossing", "by_kernels", "advance", "sweep",
     "move", "single", "settle", "set_bumps",
-    "shifted", "stiffly", "set_dense", "by_dense", "set_sparse", "by_sparse", "summed_velocity", "level", "leap",
+    "shifted", "stiffly", "set_pattern", "by_pattern", "set_sparse", "by_sparse", "summed_velocity", "level", "leap",
     "by_jacobian", "linearised", "linearly", "see_rounding", "_piece", "take", "wait", "settle_sum", "newton_of_sum",
-    "solve_along", "missed", "negative", "negative_mass", "turned_dense", "turned_jacobian", "turned_sparse",
-    "coarse_jacobian", "coarse_shift", "coarse_sparse", "lay_out", "eliminate", "solve_rows",
+    "solve_along", "missed", "negative", "negative_mass", "turned_pattern", "turned_jacobian", "turned_sparse",
+    "coarse_jacobian", "coarse_pattern", "coarse_sparse", "lay_out", "eliminate", "solve_rows",
+    "eliminate_rows", "solve_pattern",
 )  # fmt: skip
 
 

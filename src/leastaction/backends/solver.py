@@ -16,7 +16,7 @@ from leastaction.backends.fused.work import work
 from leastaction.backends.layout import APART, KRYLOV, MOST_THREADS, SHIFTS, SOLVER, TEAM, TERM
 from leastaction.backends.points import place_of_rest
 from leastaction.backends.records import Memory
-from leastaction.backends.shifts import shifts_of
+from leastaction.backends.shifts import pattern_of, shift_vectors
 from leastaction.backends.sparse import add_sparse
 from leastaction.backends.summands import Assembly, Rows, Strips, padded
 from leastaction.kernel import Native, compile_program, native_lanes
@@ -166,18 +166,21 @@ class Solvers:
         An attempt factorises once, and after three chords their contraction tells whether to go on.
         """
         n, s, W = step.n, step.s, native_lanes()
-        found = shifts_of(step.method)
-        sizes = np.where(found["gamma"][:, 1] != 0.0, 2 * n, n)
-        factors = work(step.terms[0].slopes) + float((sizes**3).sum()) / (2 * W)
-        one = value_cost + float((sizes**2).sum()) + 4 * s * n * len(sizes)
-        attempt = factors + 3 * one
-        if lanes > 1 or step.multipliers or attempt > 2 * newton_cost / ATTEMPT:
+        if lanes > 1 or step.multipliers:
             return -1, 1
-        lead = -(-2 * n // W) * W
-        rows = n * -(-s // W) * W
+        pattern = pattern_of(step)
+        tables, width = shift_vectors(step.method, W), -(-s // W)
+        groups, entries = len(tables["gamma"]), len(pattern.column)
+        count = tables["out"].shape[1]
+        factors = work(step.terms[0].slopes) + groups * (8 * pattern.products + 4 * entries + 16 * n)
+        one = value_cost + groups * (8 * entries + 4 * s * n) + 4 * n * width * count
+        attempt = factors + 3 * one
+        if attempt > 2 * newton_cost / ATTEMPT:
+            return -1, 1
         record = {
-            "count": len(sizes), "lead": lead, "pivots": np.zeros(len(sizes) * 2 * n, np.int64), **found,
-            "X": len(sizes) * 2 * n * lead, "x": 2 * n, "dz": rows,
+            "count": count, "groups": groups, "entries": entries, "order": pattern.order, "begin": pattern.begin,
+            "column": pattern.column, "diagonal": pattern.diagonal, **tables,
+            "X": groups * entries * 2 * W, "x": groups * n * 2 * W, "short": n,
         }  # fmt: skip
         return self.memory.add((SHIFTS, record)), _chords(2 * newton_cost / one)
 

@@ -29,12 +29,12 @@ from leastaction.backends.loops.machine import at, call_kernel, native
 from leastaction.backends.loops.mass_chords import chords, negative_mass, set_mass
 from leastaction.backends.loops.noise import held_floor, quiet_floor, set_floor, set_noise
 from leastaction.backends.loops.shifts import (
-    by_dense,
+    by_pattern,
     by_sparse,
-    set_dense,
+    set_pattern,
     set_sparse,
     shifted,
-    turned_dense,
+    turned_pattern,
     turned_sparse,
 )
 from leastaction.backends.loops.summed import summed_noise, summed_velocity
@@ -373,11 +373,11 @@ def linearised(S, I, D, h, part):
             solve_along(S, I, D, S.scale)
         turned = turned_sparse(S, I, D)
     elif S.stiff == 1:
-        if set_dense(S, I, D, S.q, S.z, False) != GOING_WELL:
+        if set_pattern(S, I, D, S.q, S.z, False) != GOING_WELL:
             return False
         sweep(S, I, D, S.terms, False, S.q, S.p, S.z)
-        by_dense(S, I, D)
-        turned = turned_dense(S, I, D, S.q, S.z)
+        by_pattern(S, I, D)
+        turned = turned_pattern(S, I, D, S.q, S.z)
     elif by_jacobian(S, I, D, S.q, S.p, S.z, True, False) == GOING_WELL:
         turned = turned_jacobian(S, I, D, S.q, S.z)
     else:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from leastaction.pilots import budget, lab
-from leastaction.pilots.answer import answer
+from leastaction.pilots.answer import answer, worth_trying
 from leastaction.pilots.asked import Asked
 from leastaction.pilots.budget import Budget
 from leastaction.pilots.lab import MOST, Lab, Pilot
@@ -144,6 +144,24 @@ def test_pilots_whose_steps_are_dear_have_few(monkeypatch):
     assert here.shortest(None) == pytest.approx(10.0 * 0.01 / lab.MOST_SECONDS)
     answer(here, here.asked, None, here.length, 1e-30, None)
     assert max(round(10.0 / h) for _, h in runs.done if h > 1e-3) <= 1.01 * lab.MOST_SECONDS / 0.01
+
+
+@pytest.mark.parametrize(
+    ("noise", "tol", "paces"),
+    [(1e-13, 1e-13, (None,)), (1e-13, 1e-15, (None, "auto")), (1e-10, 1e-10, (None, "auto")), (0.0, 1e-10, (None,))],
+)
+def test_an_answer_that_rounding_limits_is_an_answer(noise, tol, paces, monkeypatch):
+    """Ends that differ by less than a unit in the last place a step: no pace is tried, unless tol is far below."""
+    runs = Runs(monkeypatch)
+
+    def rounded(*given):
+        path = runs(*given)
+        path.q += noise * (-1) ** len(runs.done)
+        return path
+
+    here = lab_of(rounded, length=1000.0)
+    here.asked = Asked(rounded, "", 1, 0.0, here.length, (None, "auto"), False, omega=1.0)
+    assert worth_trying(here, tol) == paces
 
 
 @pytest.mark.parametrize(("part", "whole"), [(0.6, True), (0.4, False)])

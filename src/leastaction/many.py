@@ -22,18 +22,9 @@ from leastaction.run.advice import Advice
 from leastaction.run.checks import number
 from leastaction.run.standing import Status
 from leastaction.run.starts import Starts, begin
-from leastaction.single import (
-    AIMED,
-    CHECKED_SECONDS,
-    FINER,
-    SHORTER,
-    SIZED,
-    TRIES,
-    Question,
-    finer,
-    tell_if_missed,
-)
+from leastaction.single import TRIES, Question
 from leastaction.systems.protocol import System
+from leastaction.tries import AIMED, CHECKED_SECONDS, FINER, SHORTER, SIZED, finer, tell_if_missed
 
 FloatArray = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ import contextlib
 import ctypes
 import importlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from importlib import metadata, resources
 from typing import Any
@@ -64,30 +64,47 @@ _APART = (
 )  # fmt: skip
 
 
+class Loop:
+    """A native loop: it takes contiguous arrays and integers, and runs without the interpreter's lock.
+
+    start      runs it on what `arguments` made of arrays and integers, as often as one likes: to check and to convert
+               ten arrays takes some microseconds, as long as several steps
+    address    of its machine code
+    """
+
+    def __init__(self, name: str) -> None:
+        ready = built.find(name, source(name))
+        self.name, self.address = name, load_object(compiled(name) if ready is None else ready.code, _SYMBOL)
+        types = [ctypes.c_int64 if kind == "n" else ctypes.c_void_p for kind in LOOPS[name]]
+        self.start = ctypes.CFUNCTYPE(None, *types)(self.address)
+        self._memory = [_MEMORY.get(kind) for kind in LOOPS[name]]
+
+    def __call__(self, *given: Any) -> None:
+        self.start(*self.arguments(*given))
+
+    def arguments(self, *given: Any) -> list[Any]:
+        """What the machine code takes for these; arrays live as long as it."""
+        return [
+            int(x) if dtype is None else self._pointer(x, dtype) for x, dtype in zip(given, self._memory, strict=True)
+        ]
+
+    def argument(self, place: int, array: Any) -> Any:
+        """The same for the array at this place alone."""
+        return self._pointer(array, self._memory[place])
+
+    def _pointer(self, array: Any, dtype: Any) -> Any:
+        flags = array.flags
+        if array.dtype != dtype or not flags.c_contiguous:
+            raise TypeError(f"{self.name} takes contiguous arrays of {dtype}, got {array.dtype}")
+        if flags.writeable:
+            return _BYTES.from_buffer(array)  # faster than the other way
+        return array.ctypes.data_as(ctypes.c_void_p)
+
+
 @cache
-def loop(name: str) -> Callable[..., None]:
-    """A native loop by name; it takes contiguous arrays and integers, and runs without the interpreter's lock."""
-    kinds = LOOPS[name]
-    ready = built.find(name, source(name))
-    address = load_object(compiled(name) if ready is None else ready.code, _SYMBOL)
-    types = [ctypes.c_int64 if kind == "n" else ctypes.c_void_p for kind in kinds]
-    function = ctypes.CFUNCTYPE(None, *types)(address)
-    memory, view = [_MEMORY.get(kind) for kind in kinds], _BYTES.from_buffer
-
-    def call(*given: Any) -> None:
-        arguments: list[Any] = []
-        for x, dtype in zip(given, memory, strict=True):
-            if dtype is None:
-                arguments.append(int(x))
-                continue
-            flags = x.flags
-            if x.dtype != dtype or not flags.c_contiguous:
-                raise TypeError(f"{name} takes contiguous arrays of {dtype}, got {x.dtype}")
-            arguments.append(view(x) if flags.writeable else x.ctypes.data)  # the former is faster
-        function(*arguments)
-
-    call.address = address  # type: ignore[attr-defined]
-    return call
+def loop(name: str) -> Loop:
+    """A native loop by name."""
+    return Loop(name)
 
 
 def fingerprint() -> str:

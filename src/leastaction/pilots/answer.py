@@ -9,9 +9,11 @@ from typing import Any
 from leastaction.pilots.asked import Asked
 from leastaction.pilots.lab import LONGEST, Lab, Pilot, apart
 from leastaction.pilots.reach import FIRST, HALVINGS, ROUGH, SECONDS, affordable, reach
+from leastaction.run.advice import EPS
 
 KNOWN = 1e-5  # two answers differ by no more than this, or by a hundredth of tol if that is less
 AGREEING = 1e-4  # two answers that differ by more than this belong to different motions
+ROUNDED = 4.0  # times tol: two answers that rounding keeps no farther apart may have positions that keep tol
 SHORTER = 0.8  # steps that are not even so many times as long as others tell nothing new
 
 
@@ -19,6 +21,9 @@ def worth_trying(lab: Lab, tol: float) -> tuple[Any, ...]:
     """The paces that are worth trying. Where the answer at the end of the whole run is found with equal steps in so
     short a time that another pace, whose machine code is larger, would take longer to load than it could save, equal
     steps alone are. Where equal steps do not lead to the end, they are left out.
+
+    The answer is found, too, where no shorter steps can tell more: its two runs differ by a unit in the last place a
+    step or less, and not by far more than tol. A pace, whose steps are fewer, would have its own rounding.
     """
     asked = lab.asked
     if len(asked.paces) == 1 or asked.omega * asked.length > 2 * LONGEST or affordable(lab, None) < asked.length:
@@ -26,7 +31,8 @@ def worth_trying(lab: Lab, tol: float) -> tuple[Any, ...]:
     found = answer(lab, asked, None, asked.length, tol, None)
     if found is None:
         return tuple(pace for pace in asked.paces if pace is not None and reach(lab, pace) is not None) or (None,)
-    quick = found.unsure <= tol / 4 and found.known.seconds <= lab.budget.easy(asked.reference)
+    rounded = min(EPS * found.known.steps, ROUNDED * tol)
+    quick = found.unsure <= max(tol / 4, rounded) and found.known.seconds <= lab.budget.easy(asked.reference)
     return (None,) if quick else asked.paces
 
 

@@ -74,8 +74,7 @@ class Strips:
             places.append(
                 memory.add(
                     (PART, {
-                        "kernel": kernel.address, "pitch": size, "given": int(own.sum()) * size,
-                        "common": int(common.sum()),
+                        "kernel": kernel.address, "pitch": size, "own": int(own.sum()), "shared": int(common.sum()),
                     })
                 )
             )  # fmt: skip

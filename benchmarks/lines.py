@@ -23,7 +23,7 @@ CAPABILITIES = {
     "sums": r"backends/(sum|cells|tables|sparse)|loops/(summed|held_sums|sparse|strips|swift|krylov|team|helpers)",
     "constraints": r"step/(constraints|independence)|fused/(settling|held|hop)|(loops|flint)/constraints|loops/hops",
     "inputs": r"step/(inputs|samples)|flint/driven",
-    "chords and shifts": r"fused/(chord|separable|places|collocation|nodes|mass|stiff|patterns)|chords|definite|shifts",
+    "chords and shifts": r"fused/(chord|separable|places|collocation|nodes|mass|stiff)|patterns|chords|definite|shifts",
     "marches, cyclic coordinates, steps with one root": r"fused/(march|uniqueness)|cyclic",
     "explicit steps": r"(fused|loops)/explicit",
     "compositions": r"composed",

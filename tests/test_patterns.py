@@ -1,4 +1,4 @@
-"""Shifted chords of the loops, along the pattern of the derivatives: steps are those of Newton, whatever the pattern."""
+"""Shifted chords of the loops, along the pattern of the derivatives: steps are Newton's, whatever the pattern is."""
 
 from functools import partial
 

@@ -160,8 +160,8 @@ class Solvers:
         tables, width = shift_vectors(step.method, W), -(-s // W)
         groups, entries = len(tables["gamma"]), len(pattern.column)
         count = tables["out"].shape[1]
-        factors = work(step.terms[0].slopes) + groups * (8 * pattern.products + 4 * entries + 16 * n)
-        one = value_cost + groups * (8 * entries + 4 * s * n) + 4 * n * width * count
+        factors = work(step.terms[0].slopes) + 4 * groups * (pattern.products + entries)
+        one = value_cost + groups * (4 * entries + 2 * s * n) + 2 * n * width * count
         attempt = factors + 3 * one
         if attempt > 2 * newton_cost / ATTEMPT:
             return -1, 1

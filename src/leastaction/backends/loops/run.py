@@ -147,7 +147,7 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
                     call_kernel(settle, X, Y, scratch)
             elif A.fused == 1:
                 if A.outer != 0:
-                    iterate_softly(A, S1, X, Y, scratch, who, counts)
+                    iterate_softly(A, I, D, X, Y, scratch, who, counts)
                 if A.fresh != 0:
                     _iterate_fused(A, X, Y, scratch)
                     if A.outer != 0 and S1.barrier != 0 and any_lane(at(X, A.failed * T), L):

@@ -47,7 +47,7 @@ _MEMORY = {"i": np.dtype(np.int64), "d": np.dtype(np.float64)}
 _BYTES = ctypes.c_char * 0
 # The files, below the package, whose text decides the machine code.
 _SOURCES = ("backends/loops", "backends/native.py", "backends/layout.py", "backends/records.py", "backends/status.py")
-_RULES = ("step/continuation.py", "step/crossing.py", "step/verdict.py")
+_RULES = ("step/continuation.py", "step/crossing.py", "step/poles.py", "step/verdict.py")
 
 
 # Functions that stay functions: copies of them at every call would cost time to compile and gain none to run.
@@ -60,7 +60,7 @@ _APART = (
     "by_jacobian", "linearised", "linearly", "see_rounding", "_piece", "take", "wait", "settle_sum", "newton_of_sum",
     "solve_along", "missed", "negative", "negative_mass", "turned_pattern", "turned_jacobian", "turned_sparse",
     "coarse_jacobian", "coarse_pattern", "coarse_sparse", "lay_out", "eliminate", "solve_rows",
-    "eliminate_rows", "solve_pattern",
+    "eliminate_rows", "solve_pattern", "leaps_over", "_largest", "look_for_poles", "_look_for_poles",
 )  # fmt: skip
 
 

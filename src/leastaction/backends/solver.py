@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.fused.mass import inverse_of, mass_of, middle_of
+from leastaction.backends.fused.nodes import nodes_of
 from leastaction.backends.fused.uniqueness import one_root
 from leastaction.backends.fused.work import work
 from leastaction.backends.layout import APART, KRYLOV, MOST_THREADS, SHIFTS, SOLVER, TEAM, TERM
@@ -23,6 +24,7 @@ from leastaction.kernel import Native, compile_program, native_lanes
 from leastaction.methods import Galerkin
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.constraints import rate
+from leastaction.step.cyclic import barrier
 from leastaction.step.form import Samples, Step, Term, samples, stencils, with_rest
 from leastaction.step.kronecker import short_pivots
 from leastaction.step.prediction import Prediction, prediction
@@ -103,7 +105,7 @@ class Solvers:
         shifts, shift_chords = self._shifts(step, lanes, slope_cost, value_cost)
         judges = _judges(soft_chords, newton_chords, shift_chords, step.checked, mass.separable)
         end, m = step.end, step.multipliers
-        point, certain = with_rest(node.slopes, node.rest), one_root(step)
+        point, certain, wall = with_rest(node.slopes, node.rest), one_root(step), _barrier(step) if lanes == 1 else None
         numbers = {
             "coordinates": n, "n": n, "components": components, "multipliers": m, "s": s, "lanes": lanes,
             "across": lanes, "summed": 0, "width": width, "square": square, "stride": width * W // lanes,
@@ -118,6 +120,7 @@ class Solvers:
             "checked": step.checked, "branching": step.branching, "chords": soft_chords,
             "mass": self.compiled(mass.program, lanes, rarely=True), "point": self.compiled(point, 1, rarely=True),
             "rest": place_of_rest(point),
+            "barrier": 0 if wall is None else self.compiled(wall, 1, rarely=True),
             "one_root": 0 if certain is None or lanes > 1 else self.compiled(certain, 1, rarely=True),
             "end": 0 if end is None else self.compiled(end.program, 1),
             "linear_end": end is not None and end.linear,
@@ -136,7 +139,7 @@ class Solvers:
             **numbers, **dict.fromkeys(TALLY, 0), "kind": [], **sizes, "unit": 1,
             "h": [np.nan], "K_h": [np.nan], "inverse": inverse_of(step.method),
             "short": short_pivots(step.method), "middle": middle,
-            "slope": table.slope[1:], "d": table.d,
+            "slope": table.slope[1:], "d": table.d, "at_nodes": [] if wall is None else table.l[:, 1:],
         }  # fmt: skip
 
     def _rules(self, judges: Iterable[Program], ahead: Prediction, lanes: int) -> dict[str, int]:
@@ -266,7 +269,7 @@ class Solvers:
             "late": ends.get(1.0, -1), "timed": sums.timed, "swift": plain, "sparse": sparse, "shifts": -1,
             "kernels": -1, "stiff": stiff, "krylov": self._krylov(components * s, components) if newton else -1,
             "kinds": int(sums.kinds.max()) + 1, "chords": chords,
-            "mass": 0, "point": 0, "rest": 0, "one_root": 0,
+            "mass": 0, "point": 0, "rest": 0, "one_root": 0, "barrier": 0,
             **self._rules(judges, ahead, 1),
         }  # fmt: skip
         numbers["team"] = self.team = self._team(sums, method)
@@ -285,7 +288,7 @@ class Solvers:
                 **numbers, **dict.fromkeys(TALLY, 0), **dict.fromkeys(("mass_pivots", "end_pivots"), 0), "kind": kind,
                 **sizes, "h": [np.nan], "K_h": [np.nan],
                 "inverse": inverse_of(method), "short": short_pivots(method), "middle": middle_of(method),
-                "slope": table.slope[1:], "d": table.d,
+                "slope": table.slope[1:], "d": table.d, "at_nodes": [],
             })
         )  # fmt: skip
         self.terms[place], self.chords[place] = both, chords
@@ -408,6 +411,11 @@ def _judges(soft: int, newton: int, shifted: int, checked: bool, separable: bool
         verdict_program(False, newton, checked),
         verdict_program(False, shifted, checked),
     ]
+
+
+def _barrier(step: Step) -> Program | None:
+    """The energy of cyclic coordinates, where steps have the form in which these can be left out."""
+    return barrier(step) if step.checked and nodes_of(step.method) is not None else None
 
 
 def _chords(ratio: float) -> int:

@@ -153,7 +153,7 @@ def _laid_out(backend: Backend, size: int, row: Row, check: Check | None) -> Lai
             **{f"{name}_wanted": at.get(name, 0) for name in ("inner", "outer", "fresh", "kept")},
             **{name: at[name] for name in ("reach", "length", "floor", "started")},
             **{name: at.get(name, 0) for name in ("iterations", "soft_iterations", "soft_before")},
-            **{name: at.get(name, 0) for name in ("failed", "marching", "scale", "asked")},
+            **{name: at.get(name, 0) for name in ("h", "failed", "marching", "scale", "asked")},
             "handed": at["started"] + 1 if "leap" in kernels else places["carry"].stop,
             **{name: at.get(name, 0) for name in ("tiles", "chosen", "rest", "next", "found", "enough", "unsure")},
             **{name: at.get(name, 0) for name in ("early", "given_up")},
@@ -202,14 +202,14 @@ def _sources(how: Backend, check: Program, z_coordinate: int, z_control: int) ->
 
 def _aside(backend: Backend) -> dict[str, Any]:
     """What kernels need that solve single steps: a state, of which all but tables is as before a first step."""
-    found: dict[str, Any] = {"h": 0, "tables": 0, "table_rows": 0, "unit_tables": 0, "powers": [], "single_counts": 0}
+    found: dict[str, Any] = {"tables": 0, "table_rows": 0, "unit_tables": 0, "powers": [], "single_counts": 0}
     if backend.unit_tables is None:
         return {**found, "aside": 1, "aside_work": 1}
     unit, powers = backend.unit_tables
     state, places = np.zeros((backend.size, backend.stride)), backend.places
     state[places["tables"]], state[places["alive"]] = unit, 1.0
     return {
-        "h": places["h"].start, "tables": places["tables"].start, "table_rows": len(powers),
+        "tables": places["tables"].start, "table_rows": len(powers),
         "unit_tables": unit.ctypes.data, "powers": powers, "single_counts": COUNTS, "aside": state.ravel(),
         "aside_work": max(kernel.work for kernel in backend.kernels.values()),
     }  # fmt: skip

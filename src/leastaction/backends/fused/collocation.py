@@ -51,8 +51,8 @@ from leastaction.backends.fused.patterns import solved
 from leastaction.backends.fused.shifts import inverses, masses_of_still, moving, shifted, slopes_at
 from leastaction.backends.fused.uniqueness import one_root
 from leastaction.program import Builder, Program, Value, indices
-from leastaction.step.cyclic import LEAPT
 from leastaction.step.form import Step
+from leastaction.step.poles import LEAPT
 from leastaction.step.prediction import WHOLE, Prediction
 from leastaction.step.rows import Row, Rows, apply, numbers, size, total
 from leastaction.step.verdict import ACCEPTABLE
@@ -218,7 +218,7 @@ def ended(step: Step, rows: Rows, B: Builder, stiff: bool = False) -> Program:
         given = x | {"way": numbers(rows, way, step.n)}
         found = B.inline(certain, **{name: indices(given[name], B) for name, _ in certain.inputs})
         sound &= ~x["asked"][0] | Value(B, found["unique"][0])
-    over = leaping(step, rows, B, nodes)
+    over = leaping(step, rows, B, nodes, Z)
     well = x["failed"][0] if over is None else over.where(LEAPT, x["failed"][0])
     z = lifted(step, rows, with_cyclic(step, V, turned))
     after = {

@@ -129,7 +129,7 @@ class Solvers:
         sizes = {
             "T": s * width * W, "R": rows, "impulse": n * lanes,
             "scaled": max(4 * padded(points) if lanes == 1 else points * W, ahead.candidates * W),
-            "seen": 12 * lanes, "found": 6 * lanes,
+            "seen": 12 * lanes, "found": 7 * lanes,
             "B": components**2 * square * W if dense else 1, "J": unknowns * lead if dense else 1,
             "G": n * lead if dense else 1, "b": max(lead, mass_lead, 4 * width * W), "M": n * n * lanes + 2 * W,
             "F": n * mass_lead if dense and not mass.diagonal else 1, "mass_inverses": n, "weight": n * lanes,
@@ -428,7 +428,7 @@ def _judges(soft: int, newton: int, shifted: int, checked: bool, separable: bool
         verdict_program(False, soft, checked, sided=separable, known=not separable),
         verdict_program(True, newton, checked),
         verdict_program(False, newton, checked),
-        verdict_program(False, shifted, checked),
+        verdict_program(False, shifted, checked, steady=True),
     ]
 
 

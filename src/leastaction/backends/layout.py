@@ -327,7 +327,7 @@ SOLVER = Record.of(
         "scaled": "weighted values at all points, of one number, or of four",
         "impulse": ("room lanes", "of a step"),
         "seen": ("12, lanes", "what the verdict is told"),
-        "found": ("6, lanes", "what it says"),
+        "found": ("7, lanes", "what it says"),
         "B": ("dense, components, components, square W", "blocks of the Jacobian"),
         "J": ("dense, unknowns, lead", "the Jacobian and its factors"),
         "G": ("dense, n, lead", "the impulse's derivatives"),

@@ -409,7 +409,7 @@ def _judges(soft: int, newton: int, shifted: int, checked: bool, separable: bool
         verdict_program(False, soft, checked, sided=separable, known=not separable),
         verdict_program(True, newton, checked),
         verdict_program(False, newton, checked),
-        verdict_program(False, shifted, checked),
+        verdict_program(False, shifted, checked, steady=True),
     ]
 
 

@@ -108,7 +108,7 @@ def losses() -> str:
     for key, what in (("kepler", "Kepler's problem"), ("outer-solar-system", "the outer solar system")):
         column = kept("orders")[key]["header"].index("leastaction / C native")
         ratios = [row[column] for row in kept("orders")[key]["rows"]]
-        rows.append([f"{what}, P4N4Q8Gau to P16N16Q32Gau", "sixty lines of C for the scheme", _range(ratios)])
+        rows.append([f"{what}, P4N4Q8Gau to P16N16Q32Gau", "the scheme in C (`benchmarks/gauss.c`)", _range(ratios)])
     return markdown(["", "beside", "leastaction takes so many times as long"], rows)
 
 

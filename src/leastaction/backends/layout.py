@@ -78,7 +78,6 @@ ROWS = Record.of(
     number={
         "cells": "of rows (`backends.cells`)",
         "phases": "of cells that may be added side by side",
-        "ranges": "of coordinates",
         "rest": "vectors of coordinates that cells of later phases touch",
     },
     integers={

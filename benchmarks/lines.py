@@ -29,7 +29,7 @@ CAPABILITIES = {
     "compositions": r"composed",
     "noise, Legendre's map, L_d itself": r"loops/(noise|legendre)|flint/boundary",
     "tangent maps": r"tangent|sensitivity",
-    "RK4": r"rk4",
+    "RK4": r"rk4|backends/field",
     "linear systems": r"linear|kronecker",
     "any precision": r"flint",
     "a step, its verdict and prediction": r"step/",

@@ -406,7 +406,7 @@ def _judges(soft: int, newton: int, shifted: int, checked: bool, separable: bool
     chords; of each, how many chords cost as much as a fresh Jacobian.
     """
     return [
-        verdict_program(False, soft, checked, sided=separable, known=not separable),
+        verdict_program(False, soft, checked, sided=True, steady=not separable),
         verdict_program(True, newton, checked),
         verdict_program(False, newton, checked),
         verdict_program(False, shifted, checked, steady=True),

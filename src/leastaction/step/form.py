@@ -68,8 +68,7 @@ added to the increment of the next step, but to what rounding leaves over there 
 
 What is left where an iteration ends has a side, too. Chords come from the side of the prediction, in step after step,
 so that a thousandth of ε, relative to the step, is no chance, and is seen as a drift of up to 10⁻⁴ ε. So steps end with
-the forces at the last place. Separable chords of the loops, which take z and the impulse from the same forces, go on
-until less is left (`step.verdict`, ONE_SIDED).
+the forces at the last place, and mass chords of the loops go on until less is left (`step.verdict`, ONE_SIDED).
 """
 
 from __future__ import annotations

@@ -275,17 +275,16 @@ def _power(x: Any, exponent: int) -> Any:
 
 
 def verdict_program(
-    fresh: bool, chords: int, checked: bool = True, sided: bool = False, known: bool = False, steady: bool = False
+    fresh: bool, chords: int, checked: bool = True, sided: bool = False, steady: bool = False
 ) -> Program:
-    """The verdict as a Program: SEEN, negligible, acceptable and, if known, the rate ↦ solved, ended, good, doubt,
+    """The verdict as a Program: SEEN, negligible, acceptable and, if steady, the rate ↦ solved, ended, good, doubt,
     keep, left, size.
     """
-    B = Builder([(name, 1) for name in (*SEEN, "negligible", "acceptable", *(["rate"] if known or steady else []))])
+    B = Builder([(name, 1) for name in (*SEEN, "negligible", "acceptable", *(["rate"] if steady else []))])
     x = {name: B.values(name)[0] for name, _ in B.inputs}
     negligible, acceptable = x["negligible"], x["acceptable"]
     found = verdict(
-        x, fresh=fresh, chords=chords, checked=checked, known=x["rate"] if known else None, hidden=x["hidden"],
-        unique=x["unique"], sided=sided, steady=x["rate"] if steady else None, negligible=negligible,
-        acceptable=acceptable,
+        x, fresh=fresh, chords=chords, checked=checked, hidden=x["hidden"], unique=x["unique"], sided=sided,
+        steady=x.get("rate"), negligible=negligible, acceptable=acceptable,
     )  # fmt: skip
     return B.build(**{name: indices([value], B) for name, value in found.items() if name in DECISIONS})

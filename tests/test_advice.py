@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import leastaction as la
-from leastaction import single
+from leastaction import single, tries
 from leastaction.linear.dispersion import excited, turn
 from leastaction.methods.oscillator import exact_step
 from leastaction.pilots import budget
@@ -196,7 +196,7 @@ def test_a_busy_machine_does_not_end_the_search_for_a_step(monkeypatch):
 
     monkeypatch.setattr(single, "run_one", slow)
     coarse = replace(advice, chosen=replace(advice.chosen, h=4 * advice.chosen.h))
-    path = single.advised(question, coarse, {"output": None, "store": None, "every": 1, "events": None})
+    path = tries.advised(question, coarse, {"output": None, "store": None, "every": 1, "events": None})
     assert path.advice.reached <= 1e-6
 
 

@@ -175,7 +175,7 @@ class WatchedGalerkin:
         return self._solver.counts()
 
     def failure(self) -> Failure | None:
-        return next((ended.failure for ended in self._ended.values()), self._solver.failure())
+        return next((ended.failure for ended in self._ended.values()), None) or self._solver.failure()
 
     def finish(self, standing: Any) -> None:
         self._solver.finish(standing)

@@ -26,7 +26,8 @@ SHORTER = 0.2  # the smallest factor of the step from one try to the next
 AIMED, DEARER = 0.3, 2.0  # of tol, a try aims at; times as dear as another option a try may be
 MORE, TIMELY = 32, 256  # a run may have one step in so many more, and so many numbers of steps are looked at, at most
 SIZED = 16  # states from which the size of a motion is measured
-CHECKED_SECONDS = 5.0  # a run that takes longer is not done twice
+CHECKED_SECONDS = 60.0  # a run that takes longer is not done twice …
+FURTHER_SECONDS = 15.0  # … and no further runs are done that take longer together
 
 
 def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path:
@@ -87,7 +88,10 @@ class Tries:
                 self.h /= 2
                 continue
             before, self.reached = self.reached, error
-            if last or self._settled(error, before) or not self._shorten(error):
+            if last or self._settled(error, before):
+                return
+            if not self._shorten(error):
+                self.reached = self._by_order(error)
                 return
 
     def _run_roughly(self) -> None:
@@ -120,7 +124,7 @@ class Tries:
         path = self.path
         self.size = max(self.size, _range(path))  # the pilot may have been shorter
         self.there = ends(self.advice, [self._end(path)], self.size, _moving(path))
-        return float(self.there.errors([self._end(other, path.t[-1])], self.tol)[0])
+        return float(self.there.errors([self._end(other, path.t[-1])])[0])
 
     def _end(self, path: Path, t: Any = None) -> Any:
         """The position at the end of a run; at this time, if an event has ended another run a little earlier or later:
@@ -159,10 +163,17 @@ class Tries:
             self.h = math.copysign(other.h * self._missed ** (-1 / method_named(other.method).order), self.h)
             return True
         shorter = max(SHORTER, larger ** (-1 / order))
-        if 2 * self.spent / shorter > CHECKED_SECONDS:
+        if 2 * self.spent / shorter > FURTHER_SECONDS:
             return False
         self.h = self.h * FINER * shorter
         return True
+
+    def _by_order(self, error: float) -> float:
+        """The error of the last run where there is no time for shorter steps. The difference of two runs is about the
+        error of the one with longer steps; with half of its order the other one is so many times better.
+        """
+        better = FINER ** (method_named(self.chosen.method).order / 2) - 1
+        return max(error / max(better, 1.0) if error <= USEFUL else error, float(self.there.common[0]))
 
     def see_rounding(self) -> None:
         """Where the tolerance seems to be kept: what rounding on the way adds, which further runs show."""
@@ -173,7 +184,7 @@ class Tries:
             other = _solvable(self.question, self.chosen, self.h * part, LAST)[1]
             return [self._end(other, self.path.t[-1])]
 
-        affordable = SAMPLES * self.spent <= CHECKED_SECONDS
+        affordable = SAMPLES * self.spent <= FURTHER_SECONDS
         found = self.there.with_rounding(np.array([self.reached]), self.tol, again if affordable else None)
         self.reached = float(found[0])
 
@@ -183,7 +194,8 @@ class Tries:
         advice = assured(self.advice) if reached is not None and reached <= self.tol else self.advice
         notes = advice.notes
         if reached is None:
-            notes = (*notes, "the error reached was not estimated: a second run would take too long")
+            unknown = f"the error reached was not estimated: a second run would take some {self.spent:.0f} s"
+            notes = (*notes, f"{unknown}. Compare with method={self.chosen.method!r} and h={1.5 * abs(self.h):.4g}")
         if advice.horizon is not None:
             notes = (*notes, *_energy_told(path))
         made = None if path.advice is None else path.advice.made
@@ -202,7 +214,7 @@ def _for_less(advice: Advice, missed: float, seconds: float, now: Option) -> Opt
 
     others = (one for one in advice.options if not one.why and one is not now)
     best = min(others, key=cost, default=now)
-    return best if best is not now and cost(best) < min(seconds / DEARER, CHECKED_SECONDS) else None
+    return best if best is not now and cost(best) < min(seconds / DEARER, FURTHER_SECONDS) else None
 
 
 def finer(h: float, advice: Advice) -> float:
@@ -263,11 +275,17 @@ def _energy_told(path: Path) -> list[str]:
 
 
 def tell_if_missed(advice: Advice, stacklevel: int) -> None:
-    tol, reached = advice.tol, advice.reached
-    if tol is not None and reached is not None and reached > tol:
-        stay = "" if not advice.notes else f" ({'; '.join(advice.notes)})"
-        warnings.warn(
-            f"the tolerance {tol:g} was missed: the error at t = {advice.t_end:g} is about {reached:.1e}{stay}",
-            RuntimeWarning,
-            stacklevel=stacklevel,
-        )
+    """A warning if a tolerance was missed, or if nobody has looked. Where formulas give the error nobody has to."""
+    tol, reached, foreseen = advice.tol, advice.reached, advice.chosen.error
+    assert tol is not None
+    if reached is not None:
+        if reached <= tol:
+            return
+        what = f"the tolerance {tol:g} was missed: the error at t = {advice.t_end:g} is about {reached:.1e}"
+    else:
+        if advice.growth is None and foreseen <= tol:
+            return
+        error = max(foreseen, float(np.nan_to_num(advice.rounding)))
+        what = f"the tolerance {tol:g} may have been missed: short runs foretell an error of {error:.1e}"
+    stay = "" if not advice.notes else f" ({'; '.join(advice.notes)})"
+    warnings.warn(f"{what}{stay}", RuntimeWarning, stacklevel=stacklevel)

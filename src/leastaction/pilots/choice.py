@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from leastaction.pilots.asked import Asked, member
+from leastaction.pilots.growth import SURE
 from leastaction.pilots.search import often_best, search
 from leastaction.pilots.step import FAILS, measured
 from leastaction.pilots.trial import Trial, trial
@@ -29,12 +30,15 @@ def choose(asked: Asked, tol: float) -> Advice:
     if not options:
         raise ValueError(f"no member could be measured on {asked.name}: choose a method and h yourself")
     good = [one for one in options if not one.why]
+    chosen = good[0] if good else min(options, key=lambda one: one.error)
+    rounding = piloted.rounding_of(chosen)
+    walked = rounding.walked(chosen.steps)
+    horizon, unkept = _horizon(piloted, chosen.steps, walked / SURE)
     return Advice(
-        system=asked.name, t0=asked.t0, t_end=asked.t_end, tol=tol, options=tuple(options),
-        chosen=good[0] if good else min(options, key=lambda one: one.error),
-        growth=piloted.growth, horizon=piloted.horizon, size=piloted.size,
-        rounding=piloted.rounding.last, common=piloted.rounding.common,
-        bytes_per_state=8 * (2 * asked.n + 1), notes=_notes(piloted, options, left, found.spared),
+        system=asked.name, t0=asked.t0, t_end=asked.t_end, tol=tol, options=tuple(options), chosen=chosen,
+        growth=piloted.growth, horizon=horizon, size=piloted.size,
+        rounding=max(rounding.last, walked), common=rounding.common,
+        bytes_per_state=8 * (2 * asked.n + 1), notes=(*unkept, *_notes(piloted, options, left, found.spared)),
     )  # fmt: skip
 
 
@@ -79,6 +83,25 @@ class Comparison:
         return cost
 
 
+def _horizon(piloted: Trial, steps: int, walk: float) -> tuple[float | None, list[str]]:
+    """The time until which tol can be kept, if not until the end, and what is said of it. `walk` is what the rounding
+    of so many steps is expected to grow to.
+    """
+    found = [
+        (until, f"{what} grows to {'the size of the motion' if grown > 1 else f'{grown:.1e}'}")
+        for until, what, grown in (
+            (piloted.horizon, "the rounding of the start alone", piloted.rounding.largest),
+            (piloted.walks_until(walk), f"the rounding of {steps} steps", walk),
+        )
+        if until is not None
+    ]
+    if not found:
+        return None, []
+    until, why = min(found, key=lambda one: abs(one[0] - piloted.lab.asked.t0))
+    beyond = "beyond, energy and momenta are kept, and positions are those of a nearby motion"
+    return until, [f"{UNKEPT}: {why}. It can be kept until t = {until:.4g}; {beyond}"]
+
+
 def _notes(piloted: Trial, options: list[Option], left: list[int], spared: str) -> tuple[str, ...]:
     """What the advice says beside its table."""
     notes, asked = [], piloted.lab.asked
@@ -88,14 +111,6 @@ def _notes(piloted: Trial, options: list[Option], left: list[int], spared: str) 
     unsure = piloted.answer.unsure * piloted.growth.factor
     if unsure > piloted.tol and piloted.horizon is None:
         notes.append(f"{UNSURE} of order {2 * asked.reference} differ by {unsure:.1e}, grown to the end")
-    if piloted.horizon is not None:
-        rounded = piloted.rounding.largest
-        notes.append(
-            f"{UNKEPT}: the rounding of the start alone grows to "
-            f"{'the size of the motion' if rounded > 1 else f'{rounded:.1e}'}. It can be kept until "
-            f"t = {piloted.horizon:.4g}; beyond, energy and momenta are kept, and positions are those of a nearby "
-            "motion"
-        )
     if left:
         notes.append(f"not measured, to save time: {', '.join(map(member, left))}")
     return (*notes, spared) if spared else tuple(notes)

@@ -45,6 +45,7 @@ SIZED = 16  # states from which the size of a motion is measured
 SCOUT, COARSE, MOST_COARSE = "P4N4Q8Gau", 0.25, 4000  # the run that finds an early end: its steps, over ω; their number
 LATER = 1.01  # times as long as until that end pilots go
 CHECKED_SECONDS = 5.0  # a run that takes longer is not done twice
+SLOWER_HERE = "slower with steps as short as the run needs"
 
 
 def run_one(
@@ -302,6 +303,11 @@ def advised(question: Question, advice: Advice, options: dict[str, Any]) -> Path
         notes = (*notes, "the error reached was not estimated: a second run would take too long")
     if advice.horizon is not None:
         notes = (*notes, *_energy_told(path))
+    if chosen is not advice.chosen:
+        rows = (
+            replace(one, why=one.why or SLOWER_HERE) if one.seconds < chosen.seconds else one for one in advice.options
+        )
+        advice = replace(advice, options=tuple(rows))
     advice = replace(
         advice, size=size, reached=reached, made=made, chosen=replace(chosen, h=abs(float(path.h))), notes=notes
     )

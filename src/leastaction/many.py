@@ -18,7 +18,7 @@ from leastaction.events import Event, Impact
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import FLOAT64
 from leastaction.pilots import USEFUL
-from leastaction.run.advice import Advice
+from leastaction.run.advice import Advice, Option
 from leastaction.run.checks import number
 from leastaction.run.standing import Status
 from leastaction.run.starts import Starts, begin
@@ -78,13 +78,26 @@ class Many:
             way = min(shared, key=lambda one: max(table[one].seconds for table in tables))
             hardest = min(range(len(tables)), key=lambda k: tables[k][way].h)
             chosen = tables[hardest][way]
+            rows = tuple(_left(one, chosen, tables, some) for one in found[hardest].options)
         else:
             hardest = max(range(len(found)), key=lambda k: (bool(found[k].chosen.why), found[k].chosen.seconds))
-            chosen = found[hardest].chosen
+            chosen, rows = found[hardest].chosen, found[hardest].options
         note = f"one advice for {len(self.starts)} trajectories, from {len(found)} of them; this is trajectory"
         notes = (*found[hardest].notes, f"{note} {some[hardest]}")
         bounds = {name: max(np.nan_to_num(getattr(one, name)) for one in found) for name in ("rounding", "common")}
-        return replace(found[hardest], chosen=chosen, notes=notes, **bounds)
+        return replace(found[hardest], chosen=chosen, options=rows, notes=notes, **bounds)
+
+
+def _left(one: Option, chosen: Option, tables: list[dict[Any, Option]], some: NDArray[np.int64]) -> Option:
+    """An option of one trajectory, with the reason if others make it worse than the chosen one."""
+    if one.why or one is chosen or one.seconds > chosen.seconds:
+        return one
+    found = [table.get((one.method, one.pace)) for table in tables]
+    without = [k for k, other in zip(some, found, strict=True) if other is None]
+    if without:
+        return replace(one, why=f"no step of it was found for trajectory {without[0]}")
+    slowest, k = max((other.seconds, k) for k, other in zip(some, found, strict=True) if other is not None)
+    return replace(one, why=f"trajectory {k} takes {slowest:.2g} s with it")
 
 
 def judged(advice: Advice, count: int, run: Callable[[float, int, NDArray[np.int64]], Any]) -> Advice:

@@ -21,6 +21,7 @@ from leastaction.results.path import Path
 from leastaction.run.advice import Advice, Option
 from leastaction.single import TRIES, Question
 
+SLOWER_HERE = "slower with steps as short as the run needs"
 FINER = 1.25  # the steps of the chosen run are shorter by this factor than those of the run that judges it
 SHORTER = 0.2  # the smallest factor of the step from one try to the next
 AIMED, DEARER = 0.3, 2.0  # of tol, a try aims at; times as dear as another option a try may be
@@ -198,6 +199,10 @@ class Tries:
             notes = (*notes, f"{unknown}. Compare with method={self.chosen.method!r} and h={1.5 * abs(self.h):.4g}")
         if advice.horizon is not None:
             notes = (*notes, *_energy_told(path))
+        if self.chosen is not self.advice.chosen:
+            left = (one.seconds < self.chosen.seconds and not one.why for one in advice.options)
+            rows = zip(advice.options, left, strict=True)
+            advice = replace(advice, options=tuple(replace(one, why=SLOWER_HERE) if out else one for one, out in rows))
         made = None if path.advice is None else path.advice.made
         chosen = replace(self.chosen, h=abs(float(path.h)))
         return replace(advice, size=self.size, reached=reached, made=made, chosen=chosen, notes=notes)

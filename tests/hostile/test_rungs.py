@@ -1,9 +1,9 @@
 """Random systems, members of every kind with s ≤ 8: every backend and every rung of the ladder gives the same steps.
 
-The reference is a run of 25 digits. Runs in float64 differ from it by rounding, and rounding grows as the motion lets it
-grow. Each step adds an error of some ε of the numbers that it is summed from, q, p and, in units of either, the rest:
-with S the largest |q| and |p| of the motion, ε S in each number. The tangent map Φ of the run, from any step to any later
-one, says what becomes of that: with K the largest sum of a row of |Φ_k Φ_j⁻¹|, an error of
+The reference is a run of 25 digits. Runs in float64 differ from it by rounding, and rounding grows as the motion lets
+it grow. Each step adds an error of some ε of the numbers that it is summed from: with S the largest |q| and |p| of the
+motion, some ε S. The tangent map Φ of the run, from any step to any later one, says what becomes of that: with K the
+largest sum of a row of |Φ_k Φ_j⁻¹|, an error of
 
     BOUND ε S K
 

@@ -63,10 +63,10 @@ def discrete_lagrangian(
 
     Where h is long several motions may join the same two positions. The one that is taken is connected with h → 0: it
     is followed from short uniform motions that begin in q_k with the mean velocity (q_{k+1} − q_k)/h. Where the ends
-    become conjugate that motion ends, and an ArithmeticError says so, unless it goes on there beside others, as a pendulum at
-    rest does. A step of `la.integrate` keeps its momentum on the way from h → 0, and not its mean velocity: it may pass
-    conjugate points, or come from the other side, and then −D₁L_d of its ends is the momentum of another motion. Where
-    L is quadratic there is one motion, and that is taken.
+    become conjugate that motion ends, and an ArithmeticError says so, unless it goes on there beside others, as a
+    pendulum at rest does. A step of `la.integrate` keeps its momentum on the way from h → 0, and not its mean
+    velocity: it may pass conjugate points, or come from the other side, and then −D₁L_d of its ends is the momentum of
+    another motion. Where L is quadratic there is one motion, and that is taken.
 
     Parameters
     ----------

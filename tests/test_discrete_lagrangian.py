@@ -173,8 +173,8 @@ def test_far_apart_positions_are_followed_from_small_steps_or_refused():
 
 
 def pendulum_followed(table, q0, q1, h, parts=400):
-    """p_k of the pendulum's step between two positions, by plain NumPy: in many small parts of h, with the mean velocity
-    kept, the inner values are followed from h = 0; None where that leads to a fold.
+    """p_k of the pendulum's step between two positions, by plain NumPy: in many small parts of h, with the mean
+    velocity kept, the inner values are followed from h = 0; None where that leads to a fold.
     """
     l, dl, w, d = table.l, table.dl, table.b, table.d
 

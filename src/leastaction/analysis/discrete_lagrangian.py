@@ -61,12 +61,12 @@ def discrete_lagrangian(
     """The discrete Lagrangian L_d(q_k, q_{k+1}) of a member at step h, with its derivatives and what follows from
     them.
 
-    Where h is long several motions may join the same two positions. The one that is taken is connected with h → 0: it is
-    followed from short uniform motions that begin in q_k with the mean velocity (q_{k+1} − q_k)/h. Where the ends become
-    conjugate that motion ends, and an ArithmeticError says so, unless it goes on there beside others, as a pendulum at
-    rest does. A step of `la.integrate` keeps its momentum on the way from h → 0, and not its mean velocity: it may pass
-    conjugate points, or come from the other side, and then −D₁L_d of its ends is the momentum of another motion. Where
-    L is quadratic there is one motion, and that is taken.
+    Where h is long several motions may join the same two positions. The one that is taken is connected with h → 0: it
+    is followed from short uniform motions that begin in q_k with the mean velocity (q_{k+1} − q_k)/h. Where the ends
+    become conjugate that motion ends, and an ArithmeticError says so, unless it goes on there beside others, as a
+    pendulum at rest does. A step of `la.integrate` keeps its momentum on the way from h → 0, and not its mean
+    velocity: it may pass conjugate points, or come from the other side, and then −D₁L_d of its ends is the momentum of
+    another motion. Where L is quadratic there is one motion, and that is taken.
 
     Parameters
     ----------
@@ -143,8 +143,8 @@ def _quadratic(q: Any, v: Any, M: Any, K: Any) -> Any:
 class DiscreteLagrangian:
     """L_d of a method on a system at step h: a function of two positions. `la.discrete_lagrangian` makes it.
 
-    ``Ld(q0, q1)`` is its value, ``Ld(q0, q1, t)`` where L depends on time. `la.discrete_lagrangian` says which motion is
-    taken where several join the two positions. An ArithmeticError says where no step connects them: they are too far
+    ``Ld(q0, q1)`` is its value, ``Ld(q0, q1, t)`` where L depends on time. `la.discrete_lagrangian` says which motion
+    is taken where several join the two positions. An ArithmeticError says where no step connects them: they are too far
     apart for h, or h is too long.
 
     Attributes

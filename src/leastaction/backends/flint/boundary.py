@@ -9,10 +9,10 @@ p_k = −D₁L_d and p_{k+1} = D₂L_d. Their derivatives follow from those of R
 and the inner dz eliminated.
 
 Several motions may join the same ends. The one that is found is connected with h → 0, where the motion is uniform, by
-steps that are shorter and shorter and have the same mean velocity: they end at q_k + x (q_{k+1} − q_k) after x h, x ≤ 1.
-Verdict and continuation are those of every step (`step.verdict`, `step.continuation`). The determinant that keeps its
-sign is here that of ∂R_ν/∂z^μ with 0 < ν, μ < s. It vanishes where the ends are conjugate: neighbouring motions from
-q_k then meet in q_{k+1}, p_k is no function of the ends, and the branch folds, or crosses another one.
+steps that are shorter and shorter and have the same mean velocity: they end at q_k + x (q_{k+1} − q_k) after x h, x ≤
+1. Verdict and continuation are those of every step (`step.verdict`, `step.continuation`). The determinant that keeps
+its sign is here that of ∂R_ν/∂z^μ with 0 < ν, μ < s. It vanishes where the ends are conjugate: neighbouring motions
+from q_k then meet in q_{k+1}, p_k is no function of the ends, and the branch folds, or crosses another one.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Boundary:
             return Problem(Held(self._sweeps(x), end), t, left, self._none, bits, way)
 
         whole = problem(1.0, self._bits, [])
-        solution = solve_step(whole, self._uniform(whole.sweep), None, [])
+        solution = solve_step(whole, self._uniform(Held(self._sweep, moved)), None, [])
         root = solution.root
         if not solution.good or root is None or (self._branching and is_coarse(whole.sweep, root)):
             v = [(a / self._h).mid() for a in moved]

@@ -161,7 +161,7 @@ class Equations(Protocol):
     n: int
     s: int
     N: int
-    places: Sequence[range]
+    places: list[range]
     short: list[float]
 
     def residual(self, t: Any, q: Balls, p: Balls, z: Balls) -> tuple[Balls, Balls]: ...

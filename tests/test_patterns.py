@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.backends.shifts import pattern_of
+from leastaction.backends.shift_tables import pattern_of
 from leastaction.step.form import step_of
 from rungs import solved_by
 

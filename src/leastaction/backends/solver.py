@@ -17,7 +17,7 @@ from leastaction.backends.fused.work import work
 from leastaction.backends.layout import APART, KRYLOV, MOST_THREADS, SHIFTS, SOLVER, TEAM, TERM
 from leastaction.backends.points import place_of_rest
 from leastaction.backends.records import Memory
-from leastaction.backends.shifts import pattern_of, shift_vectors
+from leastaction.backends.shift_tables import pattern_of, shift_vectors
 from leastaction.backends.sparse import add_sparse
 from leastaction.backends.summands import Assembly, Rows, Strips, padded
 from leastaction.kernel import Native, compile_program, native_lanes

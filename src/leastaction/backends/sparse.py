@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from leastaction.backends.layout import SPARSE
 from leastaction.backends.native import loop
 from leastaction.backends.records import Memory
-from leastaction.backends.shifts import held_of, shifts_of
+from leastaction.backends.shift_tables import held_of, shifts_of
 from leastaction.backends.summands import Blocks, padded
 from leastaction.kernel import native_lanes
 from leastaction.methods import Galerkin

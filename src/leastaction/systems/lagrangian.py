@@ -26,12 +26,12 @@ from leastaction.numbers.notation import to_texts
 from leastaction.program import Builder, Program
 from leastaction.reading import entry, integer, mapping, numbers, text
 from leastaction.step.inputs import shapes_from, shapes_of
+from leastaction.systems.arguments import degrees, fewer, takes_time, values_of
 from leastaction.systems.beginning import check_start
+from leastaction.systems.defaults import Usual
 from leastaction.systems.failures import explained
 from leastaction.systems.forces import DRIVEN, check_inputs, taken, total_force, with_inputs
-from leastaction.systems.given import degrees, fewer, takes_time, values_of
 from leastaction.systems.many import Many
-from leastaction.systems.usual import Usual
 
 if TYPE_CHECKING:
     from leastaction.systems.sums import Sum

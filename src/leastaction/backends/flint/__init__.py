@@ -36,7 +36,7 @@ from leastaction.backends.flint.linear import LinearMechanics, LinearStepper
 from leastaction.backends.flint.mechanics import Mechanics
 from leastaction.backends.flint.rk4 import RK4Stepper
 from leastaction.backends.flint.run import Run
-from leastaction.backends.flint.tangent import GalerkinTangent, LinearTangent
+from leastaction.backends.flint.tangent_runs import GalerkinTangent, LinearTangent
 from leastaction.backends.rows import Row
 from leastaction.backends.stepper import Start
 from leastaction.methods import Composition, Galerkin, Method

@@ -6,8 +6,8 @@ An iteration goes once through the equations by velocities at the nodes (`nodes`
     P_i = p + Σ_j N_ij w_j f(q + Z_j, V_j),      g_i = M_i⁻¹ (P_i − m(q + Z_i, V_i)),
     V ← V + dV,                                  Z_i ← Σ_j N_ij w_j V_j,
 
-where dV = C g follows from g with the derivatives of the middle of the step (`shifts`). The iteration contracts by O(h)
-times the change of these derivatives during a step, while the mass chord contracts by the change of the mass: some five
+where dV = C g follows from g with the derivatives of the middle of the step (`shifted_systems`). The iteration contracts by
+O(h) times the change of these derivatives during a step, while the mass chord contracts by the change of the mass: some five
 to seven iterations where the mass chord takes ten to twenty.
 
 After the first iteration the velocities are good enough for derivatives at every node to be worth their price. With dZ
@@ -48,7 +48,7 @@ from leastaction.backends.fused.mass import Mass
 from leastaction.backends.fused.newton import Iteration, begun
 from leastaction.backends.fused.nodes import nodes_of, summed
 from leastaction.backends.fused.patterns import solved
-from leastaction.backends.fused.shifts import inverses, masses_of_still, moving, shifted, slopes_at
+from leastaction.backends.fused.shifted_systems import inverses, masses_of_still, moving, shifted, slopes_at
 from leastaction.backends.fused.uniqueness import one_root
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.form import Step

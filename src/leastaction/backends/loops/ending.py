@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from leastaction.backends.layout import COUNTS, STATUS
 from leastaction.backends.loops.advancing import with_carry
+from leastaction.backends.loops.kernel_chords import write
 from leastaction.backends.loops.machine import at, call_kernel, native
 from leastaction.backends.loops.polynomials import crossing
-from leastaction.backends.loops.softly import write
-from leastaction.backends.loops.tangent import take_lane
+from leastaction.backends.loops.tangent_sweep import take_lane
 from leastaction.backends.status import NOT_CONVERGED, STOPPED
 
 

@@ -22,16 +22,16 @@ from leastaction.backends.loops.explicit import come_back, keep, leap
 from leastaction.backends.loops.hops import calm, copy, hop, hops, take_step
 from leastaction.backends.loops.increments import DOUBT, ENDED, GOOD, KEEP, LEFT, SOLVED, begin
 from leastaction.backends.loops.increments import ITERATIONS as SEEN_ITERATIONS
-from leastaction.backends.loops.keeping import drive, is_noted, next_note, note_states, store_states
+from leastaction.backends.loops.kernel_chords import any_lane, iterate_softly, write
 from leastaction.backends.loops.machine import W, address_of, at, call_kernel, native, reader
 from leastaction.backends.loops.mass_chords import chord, set_mass
 from leastaction.backends.loops.noise import set_floor, set_noise
 from leastaction.backends.loops.poles import leaps_over
-from leastaction.backends.loops.softly import any_lane, iterate_softly, write
 from leastaction.backends.loops.solver import alone, velocity_at
+from leastaction.backends.loops.storing import drive, is_noted, next_note, note_states, store_states
 from leastaction.backends.loops.sweep import prepare, read_solver, set_given, set_inputs, set_times, sweep
 from leastaction.backends.loops.swift_chords import swift_begin, swift_impulse
-from leastaction.backends.loops.tangent import carry, take_lane
+from leastaction.backends.loops.tangent_sweep import carry, take_lane
 from leastaction.backends.loops.team import read_team
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
 from leastaction.step.poles import LEAPT

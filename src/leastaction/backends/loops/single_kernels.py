@@ -8,8 +8,8 @@ nothing (`fused.march`).
 from __future__ import annotations
 
 from leastaction.backends.loops.advancing import read_run
+from leastaction.backends.loops.kernel_chords import land, march, write
 from leastaction.backends.loops.machine import doubles, native
-from leastaction.backends.loops.softly import land, march, write
 
 
 @native

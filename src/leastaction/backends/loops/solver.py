@@ -4,9 +4,9 @@ verdict."""
 from __future__ import annotations
 
 from leastaction.backends.loops.coarse import coarse_jacobian
+from leastaction.backends.loops.constrained_sums import settle_sum
 from leastaction.backends.loops.constraints import settle
 from leastaction.backends.loops.elimination import factor, negative, solve
-from leastaction.backends.loops.held_sums import settle_sum
 from leastaction.backends.loops.increments import (
     BEFORE,
     ENDED,
@@ -29,7 +29,7 @@ from leastaction.backends.loops.machine import at, call_kernel, native
 from leastaction.backends.loops.mass_chords import chords, negative_mass, set_mass
 from leastaction.backends.loops.noise import held_floor, quiet_floor, set_floor, set_noise
 from leastaction.backends.loops.poles import leaps_over
-from leastaction.backends.loops.shifts import (
+from leastaction.backends.loops.shifted_chords import (
     by_pattern,
     by_sparse,
     set_pattern,

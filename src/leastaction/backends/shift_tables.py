@@ -21,7 +21,7 @@ FloatArray = NDArray[np.float64]
 
 @lru_cache(maxsize=64)
 def shifts_of(method: Galerkin) -> dict[str, FloatArray]:
-    """γ and α, and what takes equations to right-hand sides and solutions to increments; see `loops.shifts`.
+    """γ and α, and what takes equations to right-hand sides and solutions to increments; see `loops.shifted_chords`.
 
     Of conjugate pairs those with a positive imaginary part are kept.
     """

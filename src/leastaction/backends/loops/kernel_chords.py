@@ -6,7 +6,7 @@ from leastaction.backends.layout import COUNTS, ITERATIONS
 from leastaction.backends.loops.machine import W, any_of, at, call_kernel, load, native
 from leastaction.backends.loops.poles import leaps_over
 from leastaction.backends.loops.sweep import read_solver
-from leastaction.backends.loops.tangent import take_lane
+from leastaction.backends.loops.tangent_sweep import take_lane
 from leastaction.step.poles import LEAPT
 from leastaction.step.verdict import FOLLOWED
 

@@ -10,7 +10,7 @@ import pytest
 import leastaction as la
 from ensembles import PENDULUM
 from leastaction.backends import backend
-from leastaction.backends.fused import collocation, nodes, programs
+from leastaction.backends.fused import collocation, nodes, programs, shifted_systems
 from leastaction.backends.fused.mass import mass_of
 from leastaction.backends.fused.shifted_systems import moving
 from leastaction.backends.layout import SOLVER

@@ -6,9 +6,9 @@ An iteration goes once through the equations by velocities at the nodes (`nodes`
     P_i = p + Σ_j N_ij w_j f(q + Z_j, V_j),      g_i = M_i⁻¹ (P_i − m(q + Z_i, V_i)),
     V ← V + dV,                                  Z_i ← Σ_j N_ij w_j V_j,
 
-where dV = C g follows from g with the derivatives of the middle of the step (`shifted_systems`). The iteration contracts by
-O(h) times the change of these derivatives during a step, while the mass chord contracts by the change of the mass: some five
-to seven iterations where the mass chord takes ten to twenty.
+where dV = C g follows from g with the derivatives of the middle of the step (`shifted_systems`). The iteration
+contracts by O(h) times the change of these derivatives during a step, while the mass chord contracts by the change of
+the mass: some five to seven iterations where the mass chord takes ten to twenty.
 
 After the first iteration the velocities are good enough for derivatives at every node to be worth their price. With dZ
 = N w dV these derivatives tell what dV leaves of g, and C corrects that, too:

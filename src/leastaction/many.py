@@ -78,7 +78,8 @@ class Many:
             way = min(shared, key=lambda one: max(table[one].seconds for table in tables))
             hardest = min(range(len(tables)), key=lambda k: tables[k][way].h)
             chosen = tables[hardest][way]
-            rows = tuple(_left(one, chosen, tables, some) for one in found[hardest].options)
+            each = dict(zip(some.tolist(), found, strict=True))
+            rows = tuple(_left(one, chosen, each) for one in found[hardest].options)
         else:
             hardest = max(range(len(found)), key=lambda k: (bool(found[k].chosen.why), found[k].chosen.seconds))
             chosen, rows = found[hardest].chosen, found[hardest].options
@@ -88,16 +89,20 @@ class Many:
         return replace(found[hardest], chosen=chosen, options=rows, notes=notes, **bounds)
 
 
-def _left(one: Option, chosen: Option, tables: list[dict[Any, Option]], some: NDArray[np.int64]) -> Option:
-    """An option of one trajectory, with the reason if others make it worse than the chosen one."""
+def _left(one: Option, chosen: Option, found: dict[int, Advice]) -> Option:
+    """An option of one trajectory, with the reason if others make it worse than the chosen one: `found` has the advice
+    for each.
+    """
     if one.why or one is chosen or one.seconds > chosen.seconds:
         return one
-    found = [table.get((one.method, one.pace)) for table in tables]
-    without = [k for k, other in zip(some, found, strict=True) if other is None]
-    if without:
-        return replace(one, why=f"no step of it was found for trajectory {without[0]}")
-    slowest, k = max((other.seconds, k) for k, other in zip(some, found, strict=True) if other is not None)
-    return replace(one, why=f"trajectory {k} takes {slowest:.2g} s with it")
+    slowest, where = 0.0, 0
+    for i, advice in found.items():
+        way = (one.method, one.pace)
+        there = next((other for other in advice.options if (other.method, other.pace) == way), None)
+        if there is None or there.why:
+            return replace(one, why=f"{'not measured' if there is None else there.why}, for trajectory {i}")
+        slowest, where = max((slowest, where), (there.seconds, i))
+    return replace(one, why=f"trajectory {where} takes {slowest:.2g} s with it")
 
 
 def judged(advice: Advice, count: int, run: Callable[[float, int, NDArray[np.int64]], Any]) -> Advice:

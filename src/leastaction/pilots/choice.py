@@ -12,7 +12,7 @@ from leastaction.pilots.search import often_best, search
 from leastaction.pilots.step import BY_ORDER, FAILS, measured
 from leastaction.pilots.trial import Trial, trial
 from leastaction.pilots.ways import ways
-from leastaction.run.advice import Advice, Option, shown_pace, times_as_long
+from leastaction.run.advice import Advice, Option, shown_pace
 
 SLOWER = 3.0  # times the cost with a pace, or without one: then the slower of both is not measured any more
 UNKEPT = "the tolerance cannot be kept in float64"
@@ -112,9 +112,8 @@ def _explained(one: Option, best: Option) -> Option:
     """An option whose steps were not tried, with the reason: by its order it is slower, or no time was left."""
     if one.why != BY_ORDER or one is best:
         return one
-    ratio = one.seconds / best.seconds
-    slower = f"{times_as_long(ratio)} {BY_ORDER}, so not tried at this step"
-    return replace(one, why=slower if ratio > 1 else f"{BY_ORDER}; no time was left to try this step")
+    slower = one.seconds > best.seconds
+    return replace(one, why=f"not tried at this step: {f'slower {BY_ORDER}' if slower else 'no time was left'}")
 
 
 def _notes(compared: Comparison, left: list[int], spared: str) -> tuple[str, ...]:

@@ -172,7 +172,8 @@ class Advice:
     def _slower(self, one: Option) -> str:
         """How much longer an option takes than the chosen one took in the same table."""
         ratio = one.seconds / next((row.seconds for row in self.options if self._is_chosen(row)), math.nan)
-        return times_as_long(ratio) if ratio >= 1.05 else "" if self._is_chosen(one) else "about as long"
+        longer = f"{ratio:{'.2g' if ratio < 10 else '.0f'}} times as long" if ratio >= 1.05 else "about as long"
+        return "" if self._is_chosen(one) else longer
 
     def _is_chosen(self, option: Option) -> bool:
         """Whether the run was made with this option. Its step may have become shorter on the way."""
@@ -272,10 +273,6 @@ class Advice:
 def shown_pace(pace: Any) -> str:
     """The text of a pace that people read."""
     return "" if pace is None else pace if isinstance(pace, str) else getattr(pace, "__name__", "σ")
-
-
-def times_as_long(ratio: float) -> str:
-    return f"{ratio:{'.2g' if ratio < 10 else '.0f'}} times as long"
 
 
 def _draw(ax: Axes, one: Option, colour: str) -> None:

@@ -225,6 +225,51 @@ def coarse() -> None:
             print(f"| {'sum of' if summed else 'dense,'} {n} | {quartic} | {fast} | " + " | ".join(cells) + " |")
 
 
+def records() -> None:
+    """One loop, y ← A y again and again, whose memory is a record: NumPy's record types, as Numba knows them, and ours.
+
+    Numba's record has the lengths of its arrays in its type, so a loop is compiled for every size; ours reads them.
+    """
+    import numba
+
+    from leastaction.backends.loops.machine import native, reader
+    from leastaction.backends.records import Record
+
+    made = Record.of("Powers", number={"n": ""}, reals={"A": ("n, n", ""), "y": ("n", ""), "z": ("n", "")})
+    read = reader(made)
+
+    def powers(S, times):
+        for _ in range(times):
+            for i in range(S.n):
+                S.z[i] = 0.0
+                for j in range(S.n):
+                    S.z[i] += S.A[i * S.n + j] * S.y[j]
+            for i in range(S.n):
+                S.y[i] = S.z[i]
+
+    plain = native(powers)
+
+    @native
+    def ours(I, D, times):
+        plain(read(I, D, 0), times)
+
+    def seconds(call) -> float:
+        clock = time.process_time()
+        call()
+        return time.process_time() - clock
+
+    pointers = numba.types.CPointer(numba.int64), numba.types.CPointer(numba.float64)
+    print("\n### A loop whose memory is a record, seconds to compile\n\n| n | Numba's record | ours |\n|---|---|---|")
+    for n in (2, 3, 8, 50):
+        dtype = np.dtype([("n", "i8"), ("A", "f8", (n * n,)), ("y", "f8", (n,)), ("z", "f8", (n,))])
+        theirs, kind = numba.njit(powers), numba.from_dtype(dtype)
+        found = [
+            seconds(lambda theirs=theirs, kind=kind: theirs.compile((kind, numba.int64))),
+            seconds(lambda: ours.compile((*pointers, numba.int64))),
+        ]
+        print(f"| {n} | " + " | ".join(f"{x:.3f}" for x in found) + " |")
+
+
 if __name__ == "__main__":
     hessians()
     effort()
@@ -232,3 +277,4 @@ if __name__ == "__main__":
     passes()
     branch()
     coarse()
+    records()

@@ -179,6 +179,7 @@ TIMED = 100.0  # the span that is timed: short, so that it fits into quiet momen
 TOO_SLOW = 150e-6  # seconds per unit of time and trajectory
 ROUND_OFF = 2e-15
 ERRORS = (1e-6, 1e-8, 1e-10, 1e-12, 1e-14)
+PEERS = ("heyoka", "heyoka with fast_math")
 MEMBERS = {  # degree: how often the longest step is divided by the root of two
     2: range(2, 6), 3: range(2, 5), 4: range(7), 5: range(1, 7), 6: range(1, 7), 7: range(1, 7), 8: range(1, 6)
 }  # fmt: skip
@@ -222,12 +223,13 @@ def pendulums(hy, real: Callable[[float], object] = float) -> tuple[list, list]:
     ], y
 
 
-def heyoka_batch(width: int, tolerance: float) -> Setting:
-    """Taylor integration of Hamilton's equations, in batches."""
+def heyoka_batch(width: int, tolerance: float, fast_math: bool) -> Setting:
+    """Taylor integration of Hamilton's equations, in batches; with fast_math its compiler may change orders of sums."""
     import heyoka as hy
 
     equations, _ = pendulums(hy)
-    integrator = hy.taylor_adaptive_batch(equations, np.zeros((4, width)), tol=tolerance, compact_mode=False)
+    options = {"tol": tolerance, "compact_mode": False, "fast_math": fast_math}
+    integrator = hy.taylor_adaptive_batch(equations, np.zeros((4, width)), **options)
 
     def states(t_end: float) -> tuple[np.ndarray, np.ndarray]:
         found = []
@@ -239,7 +241,8 @@ def heyoka_batch(width: int, tolerance: float) -> Setting:
         y = np.concatenate(found)
         return y[:, :2].copy(), y[:, 2:].copy()
 
-    return Setting("heyoka", f"heyoka, batches of {width}, tolerance {tolerance:.0e}", states)
+    side = PEERS[fast_math]
+    return Setting(side, f"{side}: batches of {width}, tolerance {tolerance:.0e}", states)
 
 
 def true_places() -> np.ndarray:
@@ -274,7 +277,8 @@ def work_precision(repeats: int, width: int | None) -> dict:
     places = true_places()
     # name → setting, energy error, position error, seconds
     known: dict[str, tuple[Setting, float, float, float]] = {}
-    for setting in [heyoka_batch(width, 10.0**-k) for k in (6, 8, 9, 10, 12, 13, 14, 15, 16, 18)]:
+    digits = (6, 8, 9, 10, 12, 13, 14, 15, 16, 18)
+    for setting in [heyoka_batch(width, 10.0**-k, fast_math) for fast_math in (False, True) for k in digits]:
         setting.states(SHORT)
         known[setting.name] = setting, *errors_of(setting, places), cpu(partial(setting.states, TIMED))()
     for family in candidates():
@@ -348,14 +352,14 @@ def _print_work_precision(kind: str, found: dict) -> None:
     for what, column in (("energy", 3), ("position", 4)):
         costs = {
             side: [least(e, [row for row in found["rows"] if row[0] == side], column) for e in ERRORS]
-            for side in ("leastaction", "heyoka")
+            for side in ("leastaction", *PEERS)
         }
         for side, values in costs.items():
             rows.append([f"{what}: {side}, µs", *("not reached" if t is None else f"{t:.2f}" for t in values)])
-        pairs = zip(costs["leastaction"], costs["heyoka"], strict=True)
-        rows.append(
-            [f"{what}: leastaction / heyoka", *("" if None in pair else f"{pair[0] / pair[1]:.2f}" for pair in pairs)]
-        )
+        for peer in PEERS:
+            pairs = zip(costs["leastaction"], costs[peer], strict=True)
+            ratios = ("" if None in pair else f"{pair[0] / pair[1]:.2f}" for pair in pairs)
+            rows.append([f"{what}: leastaction / {peer}", *ratios])
     title = f"{kind}: both sides at the same error, each member interpolated between its steps"
     table(f"same error, {kind}", title, ["error of", *(f"{e:.0e}" for e in ERRORS)], rows)
 

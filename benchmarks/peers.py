@@ -6,7 +6,8 @@ settings count that no other setting beats in both error and time. Times are of 
 motion's time, without compilation and set-up on any side: for the library the steps in the native loop count, without
 the first one, for the others the call that integrates. The best settings of all programs are measured again, in turns,
 and the best of each is taken. Prints tables in Markdown and draws docs/figures/peers.png; `--only kepler,pleiades` does
-just these motions, and `--quick` fewer repeats.
+just these motions, and `--quick` fewer repeats. heyoka stands there twice: as it comes, and with
+fast_math=True, an option that lets its compiler change the order of sums.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ SECONDS = 0.01  # about how long a timed run takes at least: short enough for qu
 PATIENCE = 1.5  # seconds for the repeats of one setting
 WORST = 1e-2  # larger errors are of no interest
 ROUND_OFF = 5e-15  # errors below this count as equal
+FAST = "heyoka, fast_math"
 ALIKE = 9  # settings that differ by little, whose median error counts where errors are round-off
 
 
@@ -139,13 +141,14 @@ class Heyokas:
         return square**-1.5
 
 
-def heyoka(motion: Motion) -> Iterator[Run]:
+def heyoka(motion: Motion, fast_math: bool = False) -> Iterator[Run]:
     import heyoka as hy
 
     y = hy.make_vars(*(f"y{i}" for i in range(len(motion.start))))
     equations = [*zip(y, motion.field(Heyokas(), y), strict=True)]  # for bodies, as fast as heyoka's model.nbody
     for digits in range(4, 19):
-        integrator = hy.taylor_adaptive(equations, motion.start.copy(), tol=10.0**-digits, compact_mode=False)
+        options = {"tol": 10.0**-digits, "compact_mode": False, "fast_math": fast_math}
+        integrator = hy.taylor_adaptive(equations, motion.start.copy(), **options)
 
         def restart(integrator: Any = integrator) -> None:
             integrator.time = 0.0
@@ -163,7 +166,7 @@ def heyoka(motion: Motion) -> Iterator[Run]:
             restart()
             return processor_seconds(lambda: integrator.propagate_until(motion.timed)) / motion.timed
 
-        yield Run("heyoka", f"tolerance 1e-{digits}", places, seconds)
+        yield Run(FAST if fast_math else "heyoka", f"tolerance 1e-{digits}", places, seconds)
 
 
 def rebound(motion: Motion) -> Iterator[Run]:
@@ -358,8 +361,8 @@ def by_program(points: list[Point]) -> dict[str, list[Point]]:
     return {name: front([p for p in points if p.run.program == name]) for name in names}
 
 
-def report(motion: Motion, points: list[Point]) -> list[str]:
-    """Prints all numbers, and gives back a row of ratios to heyoka."""
+def report(motion: Motion, points: list[Point]) -> None:
+    """Prints all numbers, and the ratios of times to heyoka's."""
     rows = []
     for name, found in by_program(points).items():
         rows += [[name, p.run.settings, f"{p.error:.1e}", f"{p.seconds * 1e6:.4g}"] for p in found]
@@ -373,9 +376,12 @@ def report(motion: Motion, points: list[Point]) -> list[str]:
         rows.append([name, *(_microseconds(cost(theirs, e)) for e in ERRORS), f"{min(p.error for p in theirs):.0e}"])
     header = ["µs at an error of", *(f"{e:.0e}" for e in ERRORS), "least error"]
     table(motion.name, f"{motion.problem.title}: interpolated", header, rows)
-    taylor = [p for p in points if p.run.program == "heyoka"]
-    ratios = [_ratio(cost(mine, e), cost(taylor, e)) for e in ERRORS]
-    return [motion.problem.title, *ratios, _against_ias15(motion, points)]
+    for key, program, last in (("ratios", "heyoka", [_against_ias15(motion, points)]), ("ratios, fast_math", FAST, [])):
+        taylor = [p for p in points if p.run.program == program]
+        ratios = [_ratio(cost(mine, e), cost(taylor, e)) for e in ERRORS]
+        header = [f"leastaction / {program}, time at an error of", *(f"{e:.0e}" for e in ERRORS)]
+        header += ["IAS15 / leastaction"] * len(last)
+        table(key, "Time ratios", header, beside_others(key, [motion.problem.title, *ratios, *last]))
 
 
 def _microseconds(seconds: float | None) -> str:
@@ -441,12 +447,18 @@ def draw() -> None:
     print(f"\n(drawn in {FIGURE.name})")
 
 
-PEERS = {"heyoka": heyoka, "rebound": rebound, "scipy": scipy, "diffrax": diffrax}
+PEERS = {
+    "heyoka": heyoka,
+    "fast_math": partial(heyoka, fast_math=True),
+    "rebound": rebound,
+    "scipy": scipy,
+    "diffrax": diffrax,
+}
 
 
-def beside_others(row: list[str]) -> list[list[str]]:
+def beside_others(key: str, row: list[str]) -> list[list[str]]:
     """A row of ratios among those that were kept of other motions, in the order of the motions."""
-    rows = {name: others for name, *others in kept("peers").get("ratios", {"rows": []})["rows"]}
+    rows = {name: others for name, *others in kept("peers").get(key, {"rows": []})["rows"]}
     rows[row[0]] = row[1:]
     return [
         [motion.problem.title, *rows[motion.problem.title]]
@@ -462,11 +474,9 @@ def main() -> None:
     parser.add_argument("--peers", default=",".join(PEERS), help="programs, with commas between: %(default)s")
     options = parser.parse_args()
     peers = {name: PEERS[name] for name in options.peers.split(",")}
-    header = ["leastaction / heyoka, time at an error of", *(f"{e:.0e}" for e in ERRORS), "IAS15 / leastaction"]
     for name in options.only.split(","):
         motion = motions()[name]
-        points = measure(motion, peers, 3 if options.quick else 25)
-        table("ratios", "Time ratios", header, beside_others(report(motion, points)))
+        report(motion, measure(motion, peers, 3 if options.quick else 25))
     if not options.quick:
         draw()
 

@@ -9,6 +9,7 @@ import numpy as np
 
 CONTRACTS = 1 / 16  # the second increment of Newton's iteration to the first, at most …
 SHORT = 0.05  # … and the first one: both together exclude another root as near as the one found
+PARTS = 1 / 512  # of h: the longest ones beside poles
 FINEST = 1e-7  # the part of h below which the branch is taken to fold
 
 
@@ -60,6 +61,52 @@ def follow(table, slope, curvature, q, p, h):
             now, part, nearest = then, 1.5 * part, min(nearest, found[1])
             z = found[0]
     return z, nearest
+
+
+def follow_beside_poles(table, slope, curvature, q, p, h):
+    """z, as `follow` has it, or None, where V is infinite at all multiples of π: barriers that are far narrower than
+    the way of a part of h. So parts are short, and no node may come from one side of a barrier to the other, nor move
+    by more than a tenth of its distance from it in one part.
+    """
+    b, l, dl = table.b, table.l, table.dl
+    S = dl[:, :-1].T @ (b[:, None] * dl[:, 1:])
+    momentum, determinant = p * np.eye(len(S))[0], np.linalg.det(S)
+
+    def equations(now, z):
+        x = q + l[:, 1:] @ z
+        force = l[:, :-1].T @ (b * slope(x))
+        J = S - now**2 * l[:, :-1].T @ ((b * curvature(x))[:, None] * l[:, 1:])
+        return S @ z - now**2 * force + now * momentum, J, momentum - 2 * now * force
+
+    def corrected(now, z):
+        """The root near z, or None."""
+        last = 1e-3
+        for _ in range(12):
+            R, J, _ = equations(now, z)
+            dz = np.linalg.solve(J, -R)
+            z, size, rounding = z + dz, abs(dz).max(), 1e-14 * (1 + abs(z).max())
+            if np.linalg.det(J) * determinant <= 0 or size > max(last, rounding):
+                return None
+            if size <= rounding:
+                return z
+            last = size / 4
+        return z
+
+    z, now, part = np.zeros(len(S)), 0.0, PARTS
+    while now < h:
+        _, J, by_h = equations(now, z)
+        then, x = min(h, now + part * h), q + l[:, 1:] @ z
+        found = corrected(then, z - (then - now) * np.linalg.solve(J, by_h))
+        if found is not None:
+            after = q + l[:, 1:] @ found
+            sides = np.floor(after / np.pi) == np.floor(x / np.pi)
+            if (sides & (abs(after - x) <= 0.1 * abs(np.sin(x)) + 1e-9)).all():
+                now, z, part = then, found, min(1.5 * part, PARTS)
+                continue
+        part /= 4
+        if part < 1e-12:
+            return None
+    return z
 
 
 def follow_midpoint(force, slope, mass, q, v, h, parts=2000):

@@ -3,8 +3,9 @@
 from contextlib import ExitStack, contextmanager
 from unittest import mock
 
-from leastaction.backends import backend
+from leastaction.backends import backend, sum_backend
 from leastaction.backends.fused import programs
+from leastaction.backends.layout import SOLVER
 from leastaction.backends.solver import Solvers
 from leastaction.backends.trajectories import Trajectories
 
@@ -16,15 +17,26 @@ def solved_by(how):
     side by side    chords as kernels, the points of a step in lanes (one trajectory)
     stiff           the same, by chords of stiff steps alone, where there are such
     chords          chords as kernels, trajectories in lanes; no Newton's iteration as a kernel
-    chord, shifted, newton   the loops over the points, with mass chords, shifted chords, or by Newton alone
+    chord, shifted, newton   the loops over the points, with mass chords, shifted chords, or by Newton alone; of a sum
+                             over rows `shifted` leaves mass chords out, and nothing else changes how it is solved
     """
-    fields, shifts, begin = Solvers._solver, Solvers._shifts, Trajectories.begin
+    fields, shifts, begin, sums = Solvers._solver, Solvers._shifts, Trajectories.begin, Solvers.add_sum
 
     def chosen(self, step, lanes):
         return fields(self, step, lanes) | {"has_chord": how == "chord"}
 
     def shifted(self, step, lanes, newton_cost, value_cost):
         return shifts(self, step, lanes, 1e30, value_cost) if how == "shifted" else (-1, 1)
+
+    def summed(self, system, method, stiff, newton):
+        """A sum's solver with shifted chords, and no others."""
+        add = self.memory.add
+
+        def without_chords(*records):
+            return add(*((kind, {**of, "has_chord": 0} if kind is SOLVER else of) for kind, of in records))
+
+        with mock.patch.object(self.memory, "add", without_chords):
+            return sums(self, system, method, True, newton)
 
     def stiffly(self, *given):
         """As if chords had been given up, and rested for good."""
@@ -46,8 +58,15 @@ def solved_by(how):
                 stack.enter_context(mock.patch.object(backend, name, none))
         else:
             stack.enter_context(mock.patch.object(programs, "MOST_INSTRUCTIONS", 0))
+        if how == "shifted":
+            stack.enter_context(mock.patch.object(Solvers, "add_sum", summed))
         if how == "stiff":
             stack.enter_context(mock.patch.object(Trajectories, "begin", stiffly))
-        backend.backend.cache_clear()
+        _forget()
         yield
+    _forget()
+
+
+def _forget():
     backend.backend.cache_clear()
+    sum_backend.sum_backend.cache_clear()

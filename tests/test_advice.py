@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import leastaction as la
-from leastaction import single
+from leastaction import single, tries
 from leastaction.linear.dispersion import excited, turn
 from leastaction.methods.oscillator import exact_step
 from leastaction.pilots import budget
@@ -196,7 +196,7 @@ def test_a_busy_machine_does_not_end_the_search_for_a_step(monkeypatch):
 
     monkeypatch.setattr(single, "run_one", slow)
     coarse = replace(advice, chosen=replace(advice.chosen, h=4 * advice.chosen.h))
-    path = single.advised(question, coarse, {"output": None, "store": None, "every": 1, "events": None})
+    path = tries.advised(question, coarse, {"output": None, "store": None, "every": 1, "events": None})
     assert path.advice.reached <= 1e-6
 
 
@@ -229,15 +229,27 @@ def test_advice_can_be_read():
     assert "Advice for kepler, t = 0 … 20, tol = 1e-09" in text and "→" in text and advice.chosen.method in text
     assert advice.chosen.error <= 1e-9 and advice.chosen.steps > 0
     assert [one.seconds for one in advice.options] == sorted(one.seconds for one in advice.options)
-    assert advice.plot().get_xlabel() == "seconds"
+    for one, line in zip(advice.options, text.splitlines()[2:], strict=False):
+        assert one.pilots and all(error >= 0 and seconds > 0 for error, seconds in one.pilots)
+        if one is not advice.chosen:  # every other row says why it was left
+            assert line.endswith(one.why or " long")
+    ax = advice.plot()
+    assert ax.get_ylabel() == "seconds" and ax.get_xscale() == ax.get_yscale() == "log"
+    labels = ax.get_legend_handles_labels()[1]
+    assert sorted(labels) == sorted([*(one.label for one in advice.options), "tol", "chosen"])
+    assert all(np.isfinite(line.get_xydata()).all() for line in ax.lines)
 
 
 def test_linear_systems_and_stored_runs(tmp_path):
     oscillators = la.Quadratic(np.eye(3), np.diag([1.0, 4.0, 9.0]))
     path = la.integrate(oscillators, q0=[1, 1, 1], v0=[0, 0, 0], t_end=20.0, tol=1e-8)
     assert f"with h = {path.h:.6g}" in repr(path.advice)
-    markers = [line.get_marker() for line in path.advice.plot().lines]
-    assert markers.count("o") == 1  # the chosen option, though its step has changed
+    lines = path.advice.plot().lines
+    markers = [line.get_marker() for line in lines]
+    assert markers.count("*") == 1  # the chosen option, though its step has changed
+    curves = [line.get_xydata() for line in lines if line.get_marker() == "o"]
+    assert len(curves) == len(path.advice.options) and all(len(curve) > 5 for curve in curves)
+    assert all((np.diff(curve[:, 1]) >= 0).all() for curve in curves)  # more steps take longer
     assert error_of(path, np.cos(20.0 * np.array([1, 2, 3]))) < 1e-8
     # A chain of 200 masses, sparse, of which one is plucked: against its modes.
     n = 200
@@ -329,6 +341,7 @@ def test_files_keep_the_advice(tmp_path):
     path.save(tmp_path / "a.npz")
     for found in (la.open(tmp_path / "a.zarr"), path.in_memory(), la.Path.load(tmp_path / "a.npz")):
         assert repr(found.advice) == repr(path.advice)
+        assert found.advice.options == path.advice.options and path.advice.options[0].pilots
         assert found.advice.record() == path.advice.record()
         chosen = found.advice.chosen
         again = la.integrate(comet.system, chosen.method, **start, h=chosen.h, t_end=9.0, pace=chosen.pace)

@@ -10,9 +10,9 @@ import pytest
 import leastaction as la
 from ensembles import PENDULUM
 from leastaction.backends import backend
-from leastaction.backends.fused import collocation, nodes, programs, shifts
+from leastaction.backends.fused import collocation, nodes, programs, shifted_systems
 from leastaction.backends.fused.mass import mass_of
-from leastaction.backends.fused.shifts import moving
+from leastaction.backends.fused.shifted_systems import moving
 from leastaction.backends.layout import SOLVER
 from leastaction.backends.singles import SingleSteps
 from leastaction.backends.trajectories import single_steps
@@ -489,7 +489,9 @@ def test_chords_that_lead_astray_are_left_to_newton():
     run = {"q0": problem.q0, "p0": problem.p0, "h": 0.05, "steps": 30}
     exact = la.integrate(problem.system, "P8N8Q16Gau", **run)
     backend.backend.cache_clear()
-    with mock.patch.object(collocation, "inverses", lambda *given: [-0.7 * a for a in shifts.inverses(*given)]):
+    with mock.patch.object(
+        collocation, "inverses", lambda *given: [-0.7 * a for a in shifted_systems.inverses(*given)]
+    ):
         path = la.integrate(problem.system, "P8N8Q16Gau", **run)
     backend.backend.cache_clear()
     np.testing.assert_allclose(path.q, exact.q, rtol=0, atol=1e-13)

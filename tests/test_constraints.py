@@ -821,3 +821,21 @@ def test_a_parallelogram_that_folds_at_any_precision():
     with pytest.raises(la.StepFailed, match="singular") as failed:
         la.integrate(system, "P12N12Q24Gau", q0=q0, v0=v0, h="0.01", steps=56, digits=30)
     assert len(failed.value.path) == 50
+
+
+def test_quaternions_turn_a_body():
+    """A heavy body by unit quaternions, |q|² = 1: rotations act on q by matrices, so the momentum about the vertical is
+    kept to round-off. The mass along q, which the constraint holds, makes momenta determine velocities.
+    """
+
+    def body(q, v):
+        omega = 2 * (q[0] * v[1:] - v[0] * q[1:] - np.cross(q[1:], v[1:]))
+        height = 1 - 2 * (q[1] ** 2 + q[2] ** 2)
+        return 0.5 * np.sum(np.array([2.0, 3.0, 5.0]) * omega**2) + 2 * (q @ v) ** 2 - 1.5 * height
+
+    system = la.Lagrangian(body, n=4, constraints=lambda q: [q @ q - 1])
+    q, v = la.project(system, [0.8, 0.1, 0.5, 0.2], [0.1, 1.0, -1.0, 2.0])
+    path = la.integrate(system, "stormer-verlet", q0=q, v0=v, h=0.02, steps=2000)
+    turning = np.stack([-path.q[:, 3], -path.q[:, 2], path.q[:, 1], path.q[:, 0]], axis=1) / 2  # ∂q/∂angle
+    assert np.ptp((path.p * turning).sum(axis=1)) < 1e-13
+    assert np.ptp(path.energy()) < 0.02

@@ -172,6 +172,61 @@ def test_far_apart_positions_are_followed_from_small_steps_or_refused():
         la.discrete_lagrangian(hill, "simpson", 1.0)([1.0], [-1.0])
 
 
+def pendulum_followed(table, q0, q1, h, parts=400):
+    """p_k of the pendulum's step between two positions, by plain NumPy: in many small parts of h, with the mean
+    velocity kept, the inner values are followed from h = 0; None where that leads to a fold.
+    """
+    l, dl, w, d = table.l, table.dl, table.b, table.d
+
+    def slopes(z, x):
+        q, v = q0 + l @ z, dl @ z / (x * h)
+        first = (w * x * h * -np.sin(q)) @ l + w @ (v[:, None] * dl)
+        return first, (l.T * (w * x * h * -np.cos(q))) @ l + (dl.T * (w / (x * h))) @ dl
+
+    z = d * (q1 - q0) / parts
+    for k in range(1, parts + 1):
+        x, before = k / parts, z
+        z = z * k / max(k - 1, 1)
+        for _ in range(8):
+            first, second = slopes(z, x)
+            z[1:-1] -= np.linalg.solve(second[1:-1, 1:-1], first[1:-1])
+        if np.linalg.eigvalsh(second[1:-1, 1:-1])[0] < 0 or abs(z - before).max() > 0.1:
+            return None
+    return -slopes(z, 1.0)[0][0]
+
+
+@pytest.mark.parametrize("method", ["simpson", "P4N4Q8Gau"])
+def test_of_several_motions_the_one_connected_with_no_step_is_taken(method):
+    """A pendulum may swing from place to place in 3.5 > π to either side, and both motions are minima of the action."""
+    system = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+    Ld = la.discrete_lagrangian(system, method, 3.5)
+    for q0, q1 in np.random.default_rng(7).uniform(-1, 1, (12, 2)):
+        expected = pendulum_followed(la.method(method).table, q0, q1, 3.5)
+        if expected is None:
+            with pytest.raises(ArithmeticError, match="was followed for"):
+                Ld([q0], [q1])
+            continue
+        (momentum,) = -Ld.D1([q0], [q1])
+        assert abs(momentum - expected) < 1e-12
+
+
+@pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")  # such steps are too long for that
+def test_a_step_that_passes_a_conjugate_point_is_not_given_back():
+    """∂q1/∂p0 is negative behind a conjugate point, while D₁D₂L_d = −∂p0/∂q1 of what L_d gives is negative."""
+    system, h = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1), 3.5
+    path = la.integrate(system, "P4N4Q8Gau", [0.02], [-0.64], h=h, steps=1, tangent=True)
+    assert path.tangent[-1][0, 1] < 0
+    Ld = la.discrete_lagrangian(system, "P4N4Q8Gau", h)
+    assert Ld.D12(*path.q) < 0 and -Ld.D1(*path.q) > 1
+
+
+def test_a_motion_at_rest_is_followed_through_conjugate_points():
+    """From 0 to 0 in 4 > π a pendulum may rest, or swing out and back, to either side: the uniform motion rests."""
+    system = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+    Ld = la.discrete_lagrangian(system, "P4N4Q8Gau", 4.0)
+    assert Ld([0.0], [0.0]) == 4.0 and Ld.D1([0.0], [0.0]) == 0.0
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [

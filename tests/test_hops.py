@@ -43,7 +43,7 @@ def run(system, h, steps, **given):
 @pytest.mark.parametrize("system", [FREE, DRIVEN])
 @pytest.mark.parametrize("h", [0.01, 0.08])
 def test_what_is_watched_or_stored_changes_no_bit(system, h, tmp_path):
-    """Steps go through a hop, a far hop or the kernels of `held`; which, does not depend on what is asked of a run."""
+    """Steps go through a hop, a far hop or the kernels of `rattle`; which, does not depend on what is asked."""
     plain = run(system, h, 200)
     watched = run(system, h, 200, events={"up": la.Event(lambda q, p: q[3] - 5.0), "low": la.Event(lambda q, p: q[0])})
     assert len(watched.events["low"].t) > 0

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import leastaction as la
 from leastaction.pilots import budget, lab
 from leastaction.pilots.answer import answer, worth_trying
 from leastaction.pilots.asked import Asked
@@ -194,3 +195,49 @@ def test_a_member_without_time_is_judged_by_what_was_run(spent, monkeypatch):
     assert option is not None and not option.why
     assert (len({h for _, h in runs.done}) == count) == (spent > 0)
     assert measured(here, 6, None, marked(1e-6), 0.0, 0.01) is None or spent == 0.0
+
+
+def test_a_horizon_follows_from_the_law_of_growth():
+    """Errors of Kepler's problem grow like t: a tolerance that is missed at t = 10⁶ is kept for far longer than a pilot
+    takes, and is missed long before the end.
+    """
+    problem, tol = la.problems.get("kepler"), 1e-9
+    start = {"q0": problem.q0, "p0": problem.p0}
+    advice = la.advise(problem.system, **start, t_end=1e6, tol=tol)
+    assert advice.growth.rate == 0 and 1e4 < advice.horizon < 3e5
+    assert f"kept until t = {advice.horizon:.4g}" in advice.notes[0]
+    chosen, half = advice.chosen, advice.horizon / 2
+    path = la.integrate(
+        problem.system, chosen.method, **start, h=chosen.h / 1.25, t_end=half, pace=chosen.pace, every=2**40
+    )  # fmt: skip
+    assert np.abs(path.q[-1] - problem.exact(half)[0]).max() <= tol * advice.size
+
+
+def test_errors_that_grow_beyond_all_numbers():
+    """The derivative of a chaotic pilot overflows, without a warning of NumPy, which would fail the test."""
+    problem = la.problems.get("double-pendulum-chaotic")
+    advice = la.advise(problem.system, problem.q0, problem.p0, t_end=2000.0, tol=1e-9)
+    assert 5 < advice.horizon < 20 and advice.growth.rate > 0
+
+
+def test_a_pace_may_take_far_more_steps_than_equal_ones_that_end_anywhere():
+    """Two of three bodies nearly collide: equal steps of a pilot pass through the encounter and end anywhere; the pace
+    needs fifty times as many.
+    """
+
+    def three(q, v):
+        pairs = ((0, 1), (0, 2), (1, 2))
+        return 0.5 * v @ v + sum(
+            1 / np.sqrt((q[2 * i] - q[2 * j]) ** 2 + (q[2 * i + 1] - q[2 * j + 1]) ** 2) for i, j in pairs
+        )
+
+    q0 = [0.9561313203622692, -0.4783145246567615, -0.23187847869863876, 0.7609112545110903, 0.38024559345811393,
+        -0.6600839119582034]  # fmt: skip
+    v0 = [0.14149046053948477, -0.4783003741509432, 0.2487488201359036, 0.10468672395088685, 0.16250654701293432,
+        0.06770289881495961]  # fmt: skip
+    system, tol = la.Lagrangian(three, n=6), 7.97e-06
+    path = la.integrate(system, q0=q0, v0=v0, t_end=2.7701982104051526, tol=tol)
+    given = {"q0": q0, "v0": v0, "t_end": 2.7701982104051526, "pace": "auto", "every": 2**40}
+    fine = la.integrate(system, "P12N12Q24Gau", **given, h=0.05)
+    assert path.advice.chosen.pace == "auto" and path.advice.reached <= tol
+    assert np.abs(path.q[-1] - fine.q[-1]).max() <= tol * path.advice.size

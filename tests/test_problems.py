@@ -197,6 +197,38 @@ def test_pythagorean_state():
     assert np.abs(path.q[-1] - q).max() < 1e-12 and np.abs(path.p[-1] - p).max() < 1e-11
 
 
+def nearness(q):
+    """A pace for three bodies, one over a frequency."""
+    pairs = ((0, 1), (0, 2), (1, 2))
+    squares = [(q[2 * i] - q[2 * j]) ** 2 + (q[2 * i + 1] - q[2 * j + 1]) ** 2 for i, j in pairs]
+    return 1 / np.sqrt(sum(square**-1.5 for square in squares))
+
+
+@pytest.mark.slow
+def test_pythagorean_places():
+    """Float64 beside the table of 60 digits. Close passes make an error of t = 10 some 10⁸ to 10⁹ times as large
+    until t = 70 (`docs/accuracy.md`): so of 13 digits 4 are left.
+    """
+    problem = la.problems.get("pythagorean")
+    events = {str(t): la.Event(lambda t, q, p, at=t: t - at) for t, _ in problem.places}
+    given = {"t_end": 70.0, "pace": nearness, "events": events, "every": 2**40}
+    path = la.integrate(problem.system, "P12N12Q24Gau", problem.q0, problem.p0, h=0.1, **given)
+    found = [np.abs(path.events[str(t)].q[0] - q).max() for t, q in problem.places]
+    assert [t for t, _ in problem.places] == [10, 20, 30, 40, 50, 60, 70]
+    assert (np.array(found) < [1e-11, 1e-10, 1e-10, 1e-8, 1e-6, 1e-4, 1e-3]).all()
+
+
+@pytest.mark.slow
+def test_pythagorean_places_at_60_digits():
+    """The catalogue's six coordinates beside the first row, which comes from four."""
+    problem = la.problems.get("pythagorean")
+    (t, q), *_ = problem.exact_places
+    given = {"t_end": int(t), "pace": nearness, "digits": 60, "every": 2**40}
+    path = la.integrate(problem.system, "P12N12Q24Gau", problem.exact_q0, problem.exact_p0, h=0.08, **given)
+    with mpmath.workdps(60):
+        assert max(abs(a - mpmath.mpf(sp.N(b, 60))) for a, b in zip(path.q[-1], q, strict=True)) < 1e-23
+
+
 STEPS = {"arenstorf": 1e-3, "butterfly": 0.01, "figure-eight": 0.1, "moth": 0.01, "yin-yang": 0.01}
 
 

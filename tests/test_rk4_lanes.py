@@ -1,12 +1,16 @@
-"""RK4 in lanes: the numbers of single runs, whatever goes on in the lanes beside."""
+"""RK4 in lanes: the numbers of single runs, whatever goes on in the lanes beside. The tableau is data everywhere."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import leastaction as la
 from leastaction.kernel import native_lanes
+from leastaction.methods import RungeKutta4
 from leastaction.run import Status
 from systems import case
 
@@ -93,3 +97,54 @@ def test_order_in_lanes():
             for h in (0.05, 0.025)
         ]
         assert np.log2(errors[0] / errors[1]) == pytest.approx(4, abs=0.2)
+
+
+@dataclass(frozen=True)
+class ThreeEighths(RungeKutta4):
+    """Kutta's other method of order four, whose a has no zeros below its diagonal."""
+
+    c = tuple(Fraction(k, 3) for k in range(4))
+    a = ((), (Fraction(1, 3),), (Fraction(-1, 3), Fraction(1)), (Fraction(1), Fraction(-1), Fraction(1)))
+    b = tuple(Fraction(k, 8) for k in (1, 3, 3, 1))
+
+
+def written_out(system, method, q, v, h, steps):
+    """(q, p) after some steps by the tableau, from the mechanics of the system."""
+    n, hamilton = system.n, method.form == "hamilton"
+
+    def field(t, y):
+        v = system.velocity(y[:n], y[n:], t) if hamilton else y[n:]
+        rest = system.node([t], y[:n], v, system.values(None))["f"] if hamilton else system.acceleration(y[:n], v, t)
+        return np.concatenate([v, rest])
+
+    y = np.concatenate([q, system.momentum(q, v) if hamilton else v])
+    for step in range(steps):
+        k: list[np.ndarray] = []
+        for c, a in zip(method.c, method.a, strict=True):
+            k.append(field((step + float(c)) * h, y + h * sum(float(x) * rate for x, rate in zip(a, k, strict=True))))
+        y = y + h * sum(float(b) * rate for b, rate in zip(method.b, k, strict=True))
+    return y[:n], y[n:] if hamilton else system.momentum(y[:n], y[n:], steps * h)
+
+
+@pytest.mark.parametrize("form", ["hamilton", "lagrange"])
+@pytest.mark.parametrize("name", ["double-pendulum", "relativistic", "driven-pendulum"])
+def test_another_tableau_is_taken_as_it_stands(name, form):
+    """By the kernel of whole steps, in lanes, stage by stage with derivatives, and at 30 digits."""
+    (system, q, v), method, steps = case(name), ThreeEighths(form), 5
+    how = {"v0": v, "h": 0.05, "steps": steps}
+    expected = written_out(system, method, q, v, 0.05, steps)
+    plain = la.integrate(system, method, q, **how)
+    varied = la.integrate(system, method, q, **how, tangent="all")
+    digits = la.integrate(system, method, q, **how | {"h": "0.05"}, digits=30, tangent="all")
+    lane = la.ensemble(system, method, np.array([q, q]), **how | {"v0": np.array([v, v])})[1]
+    for path in (plain, varied, digits, lane):
+        np.testing.assert_allclose(path.q[-1].astype(float), expected[0], rtol=0, atol=1e-13)
+        np.testing.assert_allclose(path.p[-1].astype(float), expected[1], rtol=0, atol=1e-13)
+    for found, exact in ((varied.tangent, digits.tangent), (varied.sensitivity, digits.sensitivity)):
+        np.testing.assert_allclose(found, exact.astype(float), rtol=0, atol=1e-12 * np.abs(found).max())
+    steep = [
+        la.integrate(system, method, q + e * np.eye(len(q))[0], system.momentum(q, v), h=0.05, steps=steps)
+        for e in (1e-5, -1e-5)
+    ]
+    slope = np.concatenate([(steep[0].q - steep[1].q)[-1], (steep[0].p - steep[1].p)[-1]]) / 2e-5
+    np.testing.assert_allclose(varied.tangent[-1, :, 0], slope, rtol=0, atol=1e-8)

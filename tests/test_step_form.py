@@ -1,4 +1,6 @@
-"""A step takes new terms without a line of the library: a force at the nodes, a constraint at the control points."""
+"""A step takes new terms without a line of the library: a force at the nodes, a constraint at the control points, a
+chart of rotations in place of q + z.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import leastaction as la
 from leastaction.backends import points
@@ -54,14 +57,14 @@ def circle():
     return Term(write(False), write(True), at="controls")
 
 
-def one_step(step, q, p, h):
+def one_step(step, q, p, h, params=()):
     """z and p⁺ of a step, by the native loops."""
     solvers = Solvers()
     place = solvers.add(step, 1)
     memory = solvers.finish().memory
     z, impulse = np.full((1, step.s, step.n), np.nan), np.full(step.n, np.nan)
-    start = np.concatenate([[0.0], q, p])[None]
-    loop("polynomials.polynomials")(memory.I, memory.D, place, 1, np.array([h]), start, np.zeros(1), z, impulse)
+    start, given = np.concatenate([[0.0], q, p])[None], np.array([*params, 0.0])
+    loop("polynomials.polynomials")(memory.I, memory.D, place, 1, np.array([h]), start, given, z, impulse)
     assert np.isfinite(z).all()
     return z[0], p + impulse
 
@@ -163,3 +166,61 @@ def test_folded_sums_are_products_with_the_whole_table(name):
     Z = [z + speed * step * float(x) for z, x in zip(Z, c, strict=True)]
     out = points.evaluate(B.build(Z=indices(Z, B)), np.array([[h, *w, u]]))[0]
     np.testing.assert_allclose(out, h * (known.places @ w + c * u), rtol=0, atol=3e-16)
+
+
+TURN, WEIGHT = np.diag([2.0, 3.0, 5.0]), 1.5  # a body's moments of inertia; its weight times its lever arm
+
+
+def body(z, w, R):
+    """L of a heavy body that turns about a point, R ⊕ z = R cay(z), where R is given, and w = ż."""
+    omega = 2 / (1 + z @ z) * (w - np.cross(z, w))
+    up = R.reshape(3, 3)[2]  # the vertical, as the body sees it at R, and then at R ⊕ z
+    up = up + 2 / (1 + z @ z) * (np.cross(z, np.cross(z, up)) - np.cross(z, up))
+    return 0.5 * omega @ TURN @ omega - WEIGHT * up[2]
+
+
+def hat(x):
+    """The matrix of x ×."""
+    return np.array([[0.0, -x[2], x[1]], [x[2], 0.0, -x[0]], [-x[1], x[0], 0.0]])
+
+
+def recentred(R, z, p):
+    """R ⊕ z as the new R, and the momentum there: p = AᵀM with ω = A(z) w and A(0) = 2."""
+    x, scale = hat(z), 2 / (1 + z @ z)
+    return R @ (np.eye(3) + scale * (x + x @ x)), np.zeros(3), 2 * np.linalg.solve(scale * (np.eye(3) - x).T, p)
+
+
+@pytest.mark.parametrize(("name", "order"), [("midpoint", 2), ("P2N2Q4Gau", 4), ("P3N4Q6Lob", 6)])
+def test_a_retraction_is_another_program_of_the_node(name, order):
+    """Rotations: the place is R ⊕ z = R cay(z), with R among what is given, and R moves on between some steps.
+    Equations and solvers are those of any step, and the order is the method's.
+    """
+    step = step_of(la.Lagrangian(body, n=3, params={"R": np.eye(3).ravel()}), la.method(name))
+    begin = np.linalg.qr(np.random.default_rng(3).normal(size=(3, 3)))[0]
+    begin = begin * np.linalg.det(begin)
+
+    def run(R, M, steps, h):
+        """R and M, the momentum that the body sees, after some steps; every five steps, R is where the body is."""
+        z, p = np.zeros(3), 2 * M
+        for k in range(steps):
+            increments, p = one_step(step, z, p, h, R.ravel())
+            z = z + increments[-1]
+            if k % 5 == 4:
+                R, z, p = recentred(R, z, p)
+        return R, p / 2
+
+    momentum, errors = np.array([1.0, -2.0, 4.0]), []
+    begun = np.concatenate([begin.ravel(), momentum])
+    exact = solve_ivp(heavy, (0.0, 1.0), begun, "DOP853", rtol=1e-13, atol=1e-13).y[:, -1]
+    for steps in (20, 40):
+        R, M = run(begin, momentum, steps, 1.0 / steps)
+        errors.append(np.abs(np.concatenate([R.ravel(), M]) - exact).max())
+    assert abs(np.log2(errors[0] / errors[1]) - order) < 0.2
+
+
+def heavy(t, y):
+    """Euler's equations: Ṙ = R ω×, Ṁ = M × ω + W u × e₃, where u is the vertical that the body sees."""
+    R, M = y[:9].reshape(3, 3), y[9:]
+    omega = np.linalg.solve(TURN, M)
+    torque = WEIGHT * np.cross(R[2], [0.0, 0.0, 1.0])
+    return np.concatenate([(R @ hat(omega)).ravel(), np.cross(M, omega) + torque])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction import single
+from leastaction import single, tries
 from leastaction.ends import SAMPLES
 from leastaction.many import judged
 from leastaction.pilots import ways
@@ -19,10 +19,58 @@ from tolerances import error_of
 
 
 def test_an_error_that_was_not_estimated_is_told(monkeypatch):
-    """A run that takes long is not done twice."""
-    monkeypatch.setattr(single, "CHECKED_SECONDS", 0.0)
+    """A run that takes long is not done twice. Where formulas give its error, nothing is unknown; else a warning tells
+    that nobody has looked.
+    """
+    monkeypatch.setattr(tries, "CHECKED_SECONDS", 0.0)
     path = la.integrate(la.Quadratic([1.0], [1.0]), q0=[1.0], v0=[0.0], t_end=10, tol=1e-6)
     assert path.advice.reached is None and "not estimated" in repr(path.advice)
+    kepler = la.problems.get("kepler")
+    with pytest.warns(RuntimeWarning, match="may have been missed.*not estimated.*Compare with method='P"):
+        path = la.integrate(kepler.system, q0=kepler.q0, p0=kepler.p0, t_end=10, tol=1e-6)
+    assert path.advice.reached is None
+    with pytest.warns(RuntimeWarning, match="may have been missed.*cannot be kept.*until t ="):
+        la.integrate(kepler.system, q0=kepler.q0, p0=kepler.p0, t_end=2e5, tol=1e-10, every=10**6)
+
+
+@pytest.mark.parametrize("s", [8, 12])
+def test_no_time_for_shorter_steps_is_no_reason_for_an_alarm(s, monkeypatch):
+    """Two runs differ by the error of the one with longer steps. That of the other one is far smaller, by its order."""
+    problem, tol = la.problems.get("pendulum"), 1e-6
+    question = single.Question(problem.system, (problem.q0, problem.p0, None), 3.7, 0.0, None, None)
+    advice, truth = question.advice(tol), problem.exact(3.7)[0]
+    monkeypatch.setattr(tries, "FURTHER_SECONDS", 0.0)
+
+    def run(h):
+        path = la.integrate(problem.system, f"P{s}N{s}Q{2 * s}Gau", problem.q0, problem.p0, h=h, t_end=3.7)
+        return np.abs(path.q[-1] - truth).max() / advice.size
+
+    h = next(h for h in 3.7 / np.geomspace(800 / s, 30 / s, 400) if run(h) > 1.2 * tol)
+    chosen = replace(advice.chosen, method=f"P{s}N{s}Q{2 * s}Gau", h=h, seconds=1e-3)
+    one = replace(advice, chosen=chosen, options=(chosen,), rounding=0.0)
+    path = tries.advised(question, one, {"output": None, "store": None, "every": 1, "events": None})
+    assert error_of(path, truth) <= path.advice.reached <= tol
+
+
+@pytest.mark.parametrize(("eccentricity", "pace"), [("0.6", None), ("0.6", "auto"), ("0.9", "auto")])
+def test_the_walk_of_rounding(eccentricity, pace, monkeypatch):
+    """In 3,000 orbits the rounding of all steps adds up to more than that of the start, and two runs may agree by
+    chance. The bound, three standard deviations at the worst phase, is above the scatter of runs, and not far above.
+    With a pace E₀ does not walk, and the scatter is smaller.
+    """
+    if pace is None:
+        monkeypatch.setattr(single, "worth_a_pace", lambda system: False)
+    problem = la.problems.get("kepler", eccentricity=eccentricity)
+    given = {"q0": problem.q0, "p0": problem.p0, "t_end": 3000.31 * problem.period, "pace": pace}
+    question = single.Question(problem.system, (problem.q0, problem.p0, None), given["t_end"], 0.0, None, pace)
+    advice = question.advice(1e-9)
+    h, ends = advice.chosen.h / tries.FINER, []
+    for k in range(10):
+        step = h * 0.98**k if pace else tries.timely(h * 0.98**k, given["t_end"])
+        run = la.integrate(problem.system, advice.chosen.method, **given, h=step, every=2**40)
+        ends.append(run.q[-1] / advice.size)
+    scatter = np.std(ends, axis=0).max()
+    assert 1.5 * scatter < advice.rounding < 40 * scatter
 
 
 def test_rounding_that_two_runs_share_is_told():
@@ -57,12 +105,12 @@ def test_rounding_on_the_way_is_seen_in_further_runs(common, kept, monkeypatch):
     monkeypatch.setattr(single, "run_one", lambda *args, **how: (runs.append(how["h"]), run(*args, **how))[1])
     options = {"output": None, "store": None, "every": 1, "events": None}
     if kept:
-        path = single.advised(question, advice, options)
+        path = tries.advised(question, advice, options)
         assert len(set(runs)) == 2 + SAMPLES and path.advice.reached <= 1e-6
         assert np.abs(path.q[-1] - problem.exact(3.7)[0]).max() <= path.advice.reached * path.advice.size
     else:
         with pytest.warns(RuntimeWarning, match="was missed"):
-            single.advised(question, advice, options)
+            tries.advised(question, advice, options)
 
 
 @pytest.mark.parametrize(("horizon", "noise"), [(None, False), (1.0, False), (1.0, True)])
@@ -84,12 +132,12 @@ def test_a_horizon_is_no_reason_for_long_steps(horizon, noise, monkeypatch):
     monkeypatch.setattr(single, "run_one", noisy)
     options = {"output": None, "store": None, "every": 1, "events": None}
     if not noise:
-        path = single.advised(question, advice, options)
+        path = tries.advised(question, advice, options)
         assert path.advice.reached <= 1e-9 and path.advice.horizon is None and len(runs) > 2
         assert error_of(path, problem.exact(3.7)[0]) <= 1e-9
     else:
         with pytest.warns(RuntimeWarning, match="was missed"):
-            path = single.advised(question, advice, options)
+            path = tries.advised(question, advice, options)
         assert len(runs) == 4 and path.advice.horizon == horizon
 
 
@@ -105,7 +153,7 @@ def test_a_low_order_that_pilots_took_for_good():
         told = replace(advice, options=tuple(ways), chosen=ways[0], horizon=1.0, rounding=0.0, common=common)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            path = single.advised(question, told, {"output": None, "store": None, "every": 1, "events": None})
+            path = tries.advised(question, told, {"output": None, "store": None, "every": 1, "events": None})
         assert path.advice.chosen.method == path.method.name == "P8N8Q16Gau"
         assert path.advice.reached <= max(1e-12, common) and (path.advice.horizon is None) == (common == 0)
         assert error_of(path, problem.exact(3.7)[0]) <= 1e-12
@@ -121,7 +169,7 @@ def test_nothing_is_rounded_at_rest():
 @pytest.mark.parametrize(("h", "length"), [(0.39, 1e4), (0.0123, -77.7), (2.0, 1.0), (1e-9, 3.3e-5)])
 def test_steps_that_meet_the_end(h, length):
     """The rounding of h becomes an error of the time at the end: a step is taken for which it is small."""
-    found = single.timely(np.copysign(h, length), length)
+    found = tries.timely(np.copysign(h, length), length)
     count = round(length / found)
     assert abs(found) <= h and abs(found) >= min(0.96 * h, abs(length))
     assert abs(Fraction(found) * count - Fraction(length)) <= Fraction(abs(length)) * Fraction(1, 2**56)
@@ -246,7 +294,7 @@ def test_what_is_told_of_the_last_try_is_what_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(single, "run_one", noisy)
     options = {"output": None, "store": tmp_path / "run.zarr", "every": 1, "events": None}
     with pytest.warns(RuntimeWarning, match="was missed"):
-        path = single.advised(question, advice, options)
+        path = tries.advised(question, advice, options)
     assert len(runs) == 2 * single.TRIES + 1 and runs[-1] == runs[-2]
     assert float(path.h) == path.advice.chosen.h
 

@@ -16,7 +16,7 @@ from leastaction.run.archive import Disk, machine
 from leastaction.run.batches import prepare
 from leastaction.run.checks import check_count, number, positive, steps_until
 from leastaction.run.drive import usual_parts
-from leastaction.run.given import given_inputs, points_of
+from leastaction.run.given_inputs import given_inputs, points_of
 from leastaction.run.interrupts import preparing
 from leastaction.run.plan import check_length
 from leastaction.run.standing import Status

@@ -5,8 +5,9 @@ Two runs with other steps differ by all errors except rounding that both have in
     common   what all runs have in common: the rounding of the start, of E₀ of a pace, and of the end
     unseen   this, with the rounding on the way, grown until the end; it is another one in every run
 
-The second bound may be a thousand times as large as what rounding does. So where it is above tol a few further runs,
-whose steps differ by little, show how far rounding moves the end. Arrays have a row for each trajectory.
+The second bound may be a thousand times as large as what rounding does. So where it, or what chance may hide, is above
+tol, a few further runs, whose steps differ by little, show how far rounding moves the end. Arrays have a row for each
+trajectory.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from leastaction.run.advice import EPS, Advice
 FloatArray = NDArray[np.float64]
 
 ULPS = 2.0  # units in the last place by which rounding may move the end of a run
-NOISY, LUCKY = 30.0, 3.0  # if rounding is this near to tol, it may be so many times the difference of two runs
-SAMPLES = 3  # further runs that show what rounding does on the way …
-BETWEEN = 0.93  # … and by how much the steps of each are shorter than those of the one before
+NOISY, LUCKY = 30.0, 3.0  # if rounding is this near to tol, an error may be so many times the difference of two runs
+SAMPLES, SCATTERED = 3, 1.5  # further runs that show what rounding does; times their largest difference an error is …
+BETWEEN = 0.93  # … at most; and by how much the steps of each are shorter than those of the one before
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,18 +39,21 @@ class Ends:
     common: FloatArray
     unseen: FloatArray
 
-    def errors(self, other: Any, tol: float) -> FloatArray:
+    def errors(self, other: Any) -> FloatArray:
         """The errors of the run of which these are the ends, by those of another run."""
-        return np.maximum(self._apart(other) * np.where(self.unseen > tol / NOISY, LUCKY, 1.0), self.common)
+        return np.maximum(self._apart(other), self.common)
 
     def with_rounding(self, errors: FloatArray, tol: float, again: Callable[[float], Any] | None) -> FloatArray:
         """These errors, and what rounding on the way adds: `again` gives the ends of a run with so many times as long
-        steps; None: there is no time for further runs, and the bound is told.
+        steps; None: there is no time for further runs, and the bound is told. Where rounding comes near to tol, the
+        difference of two runs may be small by chance.
         """
-        if again is None or np.all(self.unseen <= tol):
-            return np.maximum(errors, self.unseen)
-        scatter = np.max([self._apart(again(BETWEEN**k)) for k in range(1, SAMPLES + 1)], axis=0)
-        return np.maximum(errors, np.where(self.unseen <= tol, self.unseen, LUCKY * scatter))
+        noisy = (self.unseen > tol / NOISY) & (errors > self.common)
+        bound = np.maximum(np.where(noisy, LUCKY, 1.0) * errors, self.unseen)
+        if again is None or np.all(bound <= tol):
+            return bound
+        scatter = np.max([errors, *(self._apart(again(BETWEEN**k)) for k in range(1, SAMPLES + 1))], axis=0)
+        return np.where(bound <= tol, bound, np.maximum(SCATTERED * scatter, self.common))
 
     def _apart(self, other: Any) -> FloatArray:
         found: FloatArray = np.abs(self.q - np.asarray(other, float)).max(axis=1) / self.size

@@ -12,8 +12,9 @@ from leastaction.events import Event, Impact, watch
 from leastaction.methods import Branch, Method
 from leastaction.results.path import Path
 from leastaction.run.advice import Advice, check_tolerance
-from leastaction.single import Question, advised, measurable, run_one
+from leastaction.single import Question, measurable, run_one
 from leastaction.systems.protocol import System
+from leastaction.tries import advised
 
 
 def integrate(

@@ -18,26 +18,18 @@ from leastaction.events import Event, Impact
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import FLOAT64
 from leastaction.pilots import USEFUL
-from leastaction.run.advice import Advice
+from leastaction.run.advice import Advice, Option
 from leastaction.run.checks import number
 from leastaction.run.standing import Status
 from leastaction.run.starts import Starts, begin
-from leastaction.single import (
-    AIMED,
-    CHECKED_SECONDS,
-    FINER,
-    SHORTER,
-    SIZED,
-    TRIES,
-    Question,
-    finer,
-    tell_if_missed,
-)
+from leastaction.single import TRIES, Question
 from leastaction.systems.protocol import System
+from leastaction.tries import AIMED, FINER, SHORTER, SIZED, finer, tell_if_missed
 
 FloatArray = NDArray[np.float64]
 
 SOME = 4  # trajectories of an ensemble that are measured
+JUDGED_SECONDS = 5.0  # of runs that judge an ensemble, of which some trajectories may stand for all
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,27 +78,45 @@ class Many:
             way = min(shared, key=lambda one: max(table[one].seconds for table in tables))
             hardest = min(range(len(tables)), key=lambda k: tables[k][way].h)
             chosen = tables[hardest][way]
+            each = dict(zip(some.tolist(), found, strict=True))
+            rows = tuple(_left(one, chosen, each) for one in found[hardest].options)
         else:
             hardest = max(range(len(found)), key=lambda k: (bool(found[k].chosen.why), found[k].chosen.seconds))
-            chosen = found[hardest].chosen
+            chosen, rows = found[hardest].chosen, found[hardest].options
         note = f"one advice for {len(self.starts)} trajectories, from {len(found)} of them; this is trajectory"
         notes = (*found[hardest].notes, f"{note} {some[hardest]}")
         bounds = {name: max(np.nan_to_num(getattr(one, name)) for one in found) for name in ("rounding", "common")}
-        return replace(found[hardest], chosen=chosen, notes=notes, **bounds)
+        return replace(found[hardest], chosen=chosen, options=rows, notes=notes, **bounds)
+
+
+def _left(one: Option, chosen: Option, found: dict[int, Advice]) -> Option:
+    """An option of one trajectory, with the reason if others make it worse than the chosen one: `found` has the advice
+    for each.
+    """
+    if one.why or one is chosen or one.seconds > chosen.seconds:
+        return one
+    slowest, where = 0.0, 0
+    for i, advice in found.items():
+        way = (one.method, one.pace)
+        there = next((other for other in advice.options if (other.method, other.pace) == way), None)
+        if there is None or there.why:
+            return replace(one, why=f"{'not measured' if there is None else there.why}, for trajectory {i}")
+        slowest, where = max((slowest, where), (there.seconds, i))
+    return replace(one, why=f"trajectory {where} takes {slowest:.2g} s with it")
 
 
 def judged(advice: Advice, count: int, run: Callable[[float, int, NDArray[np.int64]], Any]) -> Advice:
     """The advice for an ensemble of `count` trajectories with the step that keeps the tolerance, and with the error.
 
     All trajectories are run twice, with steps h and h/FINER, and each is judged by the size of its own motion; of very
-    many as many as can be run in CHECKED_SECONDS. A step that was found by trying, and not by pilots, is judged by a
+    many as many as can be run in JUDGED_SECONDS. A step that was found by trying, and not by pilots, is judged by a
     third run, too: where errors change their sign with h, two runs may agree by chance. Where rounding may be above the
     tolerance, further runs show it (`ends`). `run` takes the step, `every` and the trajectories, and gives Paths.
     """
     chosen, tol, order = advice.chosen, advice.tol, method_named(advice.chosen.method).order
     assert tol is not None
     h = math.copysign(chosen.h, advice.t_end - advice.t0)
-    able = int(min(count, max(SOME, CHECKED_SECONDS / max(chosen.seconds, 1e-9))))
+    able = int(min(count, max(SOME, JUDGED_SECONDS / max(chosen.seconds, 1e-9))))
     some = np.unique(np.linspace(0, count - 1, able).astype(int))
     reached, stuck = math.nan, 0
 
@@ -117,12 +127,12 @@ def judged(advice: Advice, count: int, run: Callable[[float, int, NDArray[np.int
         fine = run(h, every, some)
         seconds = 2 * (time.process_time() - clock)
         there = _ends(advice, fine)
-        last, errors = reached, _errors(there, rough, fine, tol)
+        last, errors = reached, _errors(there, rough, fine)
         if attempt > 0 and np.max(errors, initial=0.0) <= tol:
             h = finer(h, advice)
             rough, fine = fine, run(h, every, some)
             there = _ends(advice, fine)
-            errors = np.maximum(errors, _errors(there, rough, fine, tol))
+            errors = np.maximum(errors, _errors(there, rough, fine))
         reached = float(np.max(errors, initial=0.0))
         # Of runs that have nothing in common yet differences tell little, unless nobody can know the end of the motion;
         # runs that fail again may never end.
@@ -131,13 +141,13 @@ def judged(advice: Advice, count: int, run: Callable[[float, int, NDArray[np.int
         if reached <= tol or stuck > 1 or attempt == TRIES - 1:
             break  # h stays that of the run
         shorter = max(SHORTER, (AIMED * tol / reached) ** (1 / order))
-        if seconds / shorter > CHECKED_SECONDS:
+        if seconds / shorter > JUDGED_SECONDS:
             break
         h = h * FINER * shorter
     ended = np.isfinite(errors)
     errors = np.where(ended, errors, 0.0)
     if np.max(errors, initial=0.0) <= tol:
-        affordable = SAMPLES * seconds / 2 <= CHECKED_SECONDS
+        affordable = SAMPLES * seconds / 2 <= JUDGED_SECONDS
         again = (lambda part: _at_same_times(run(h * part, every, some), fine)) if affordable else None
         errors = np.where(ended, there.with_rounding(errors, tol, again), 0.0)
     reached = float(np.max(errors, initial=0.0))
@@ -168,9 +178,9 @@ def _ends(advice: Advice, fine: Any) -> Ends:
     return ends(advice, last, np.where(size > 0, size, 1.0))
 
 
-def _errors(there: Ends, rough: Any, fine: Any, tol: float) -> FloatArray:
+def _errors(there: Ends, rough: Any, fine: Any) -> FloatArray:
     """The estimated error of each trajectory; infinite where a run failed."""
-    return np.where(rough.failed | fine.failed, np.inf, there.errors(_at_same_times(rough, fine), tol))
+    return np.where(rough.failed | fine.failed, np.inf, there.errors(_at_same_times(rough, fine)))
 
 
 def _at_same_times(rough: Any, fine: Any) -> FloatArray:

@@ -43,6 +43,7 @@ from leastaction.run.checks import number
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import check_system
 
+SPARE_BITS = 60  # of the arithmetic beyond the digits that are asked for
 FLOAT_DIGITS = 34  # digits with which float64 values are computed before they are rounded once
 ORDER_DIGITS = 60  # digits with which variational orders are measured
 BEYOND = 6  # degrees by which a fine member exceeds the order it is to judge
@@ -59,6 +60,13 @@ def discrete_lagrangian(
 ) -> DiscreteLagrangian:
     """The discrete Lagrangian L_d(q_k, q_{k+1}) of a member at step h, with its derivatives and what follows from
     them.
+
+    Where h is long several motions may join the same two positions. The one that is taken is connected with h → 0: it
+    is followed from short uniform motions that begin in q_k with the mean velocity (q_{k+1} − q_k)/h. Where the ends
+    become conjugate that motion ends, and an ArithmeticError says so, unless it goes on there beside others, as a
+    pendulum at rest does. A step of `la.integrate` keeps its momentum on the way from h → 0, and not its mean
+    velocity: it may pass conjugate points, or come from the other side, and then −D₁L_d of its ends is the momentum of
+    another motion. Where L is quadratic there is one motion, and that is taken.
 
     Parameters
     ----------
@@ -135,8 +143,9 @@ def _quadratic(q: Any, v: Any, M: Any, K: Any) -> Any:
 class DiscreteLagrangian:
     """L_d of a method on a system at step h: a function of two positions. `la.discrete_lagrangian` makes it.
 
-    ``Ld(q0, q1)`` is its value, ``Ld(q0, q1, t)`` where L depends on time. An ArithmeticError says where no step
-    connects the two positions: they are too far apart for h.
+    ``Ld(q0, q1)`` is its value, ``Ld(q0, q1, t)`` where L depends on time. `la.discrete_lagrangian` says which motion
+    is taken where several join the two positions. An ArithmeticError says where no step connects them: they are too far
+    apart for h, or h is too long.
 
     Attributes
     ----------
@@ -201,21 +210,20 @@ class DiscreteLagrangian:
 
     @cached_property
     def _boundary(self) -> Any:
-        from leastaction.backends.flint.boundary import SPARE_BITS, Boundary
+        from leastaction.backends.flint.boundary import Boundary
         from leastaction.numbers.conversion import ball, balls
         from leastaction.numbers.precision import flint_bits
         from leastaction.step.form import step_of
 
-        reals, bits = self._reals, self._reals.bits
-        digits = math.ceil((bits + SPARE_BITS) * math.log10(2)) + 2
-        with flint_bits(bits + SPARE_BITS):
+        reals, bits = self._reals, self._reals.bits + SPARE_BITS
+        digits = math.ceil(bits * math.log10(2)) + 2
+        with flint_bits(bits):
             params = balls(self.system.values(self.params, reals))
             step = step_of(self.system, self.method)
             return Boundary(self.system, step, params, ball(number("h", self.h, reals)), digits, bits)
 
     def _between(self, q0: ArrayLike, q1: ArrayLike, t: Any) -> dict[str, Any]:
         """Everything that is computed for two positions, as mpmath numbers."""
-        from leastaction.backends.flint.boundary import SPARE_BITS
         from leastaction.numbers.conversion import ball, balls, mpf, mpfs
         from leastaction.numbers.precision import flint_bits
 
@@ -223,10 +231,12 @@ class DiscreteLagrangian:
         boundary = self._boundary
         with flint_bits(self._reals.bits + SPARE_BITS):
             found = boundary.solve(ball(number("t", t, self._reals)), balls(left), balls(right))
-            if found is None:
+            if isinstance(found, float):
                 raise ArithmeticError(
                     f"no step of {self.method.name} with h = {float(self._h):g} was found between q0 = {_show(left)} "
-                    f"and q1 = {_show(right)}; take positions that are nearer to each other, or another h"
+                    f"and q1 = {_show(right)}: the motion that begins as the uniform one was followed for "
+                    f"{found:.3g} h, and ends there, at conjugate points or a singularity; take positions that are "
+                    "nearer to each other, or a shorter h"
                 )
             z = mpfs(found.z).reshape(-1, n)
             blocks = {name: mpfs(getattr(found, name).entries()).reshape(n, n) for name in ("D11", "D12", "D22")}

@@ -69,7 +69,7 @@ class ComposedStepper(Forgetful):
             phase.run.addresses(*((every, first, rows) if k == last else (0, 0, rows)))
             for k, phase in enumerate(self.phases)
         ]
-        numbers = len(table), begun, steps, self._run.address  # type: ignore[attr-defined]
+        numbers = len(table), begun, steps, self._run.address
         self._loop(np.array(table, np.int64), *numbers, self._home, self._directions)
         return int(self.steps().max()) - begun
 

@@ -14,7 +14,7 @@ import contextlib
 import ctypes
 import importlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from importlib import metadata, resources
 from typing import Any
@@ -39,15 +39,14 @@ LOOPS = {
     "sparse.begin": "idndd",
     "points.evaluate": "nnnnddd",
     "points.velocities": "idnnidddd",
-    "rk4.run": "idndd",
-    "rk4.lanes": "idn" + "ddidd",
+    "rk4.run": "idn" + "ddid",
     "linear.run": "idn" + "ddddddd" + "id",
 }
 _MEMORY = {"i": np.dtype(np.int64), "d": np.dtype(np.float64)}
 _BYTES = ctypes.c_char * 0
 # The files, below the package, whose text decides the machine code.
 _SOURCES = ("backends/loops", "backends/native.py", "backends/layout.py", "backends/records.py", "backends/status.py")
-_RULES = ("step/continuation.py", "step/crossing.py", "step/verdict.py")
+_RULES = ("step/continuation.py", "step/crossing.py", "step/poles.py", "step/verdict.py")
 
 
 # Functions that stay functions: copies of them at every call would cost time to compile and gain none to run.
@@ -56,37 +55,55 @@ _APART = (
     "newton", "chord", "chords", "continue_from_rest", "alone", "_alone", "_iterate", "_iterate_fused",
     "iterate_softly", "give_up", "iterate_stiffly", "march", "ends", "crossing", "by_kernels", "advance", "sweep",
     "move", "single", "settle", "set_bumps",
-    "shifted", "stiffly", "set_dense", "by_dense", "set_sparse", "by_sparse", "summed_velocity", "level", "leap",
+    "shifted", "stiffly", "set_pattern", "by_pattern", "set_sparse", "by_sparse", "summed_velocity", "level", "leap",
     "by_jacobian", "linearised", "linearly", "see_rounding", "_piece", "take", "wait", "settle_sum", "newton_of_sum",
-    "solve_along", "missed", "negative", "negative_mass", "turned_dense", "turned_jacobian", "turned_sparse",
-    "coarse_jacobian", "coarse_shift", "coarse_sparse", "lay_out", "eliminate", "solve_rows",
+    "solve_along", "missed", "negative", "negative_mass", "turned_pattern", "turned_jacobian", "turned_sparse",
+    "coarse_jacobian", "coarse_pattern", "coarse_sparse", "lay_out", "eliminate", "solve_rows",
+    "eliminate_rows", "solve_pattern", "leaps_over", "_largest", "look_for_poles", "_look_for_poles",
 )  # fmt: skip
 
 
+class Loop:
+    """A native loop: it takes contiguous arrays and integers, and runs without the interpreter's lock.
+
+    start      runs it on what `arguments` made of arrays and integers, as often as one likes: to check and to convert
+               ten arrays takes some microseconds, as long as several steps
+    address    of its machine code
+    """
+
+    def __init__(self, name: str) -> None:
+        ready = built.find(name, source(name))
+        self.name, self.address = name, load_object(compiled(name) if ready is None else ready.code, _SYMBOL)
+        types = [ctypes.c_int64 if kind == "n" else ctypes.c_void_p for kind in LOOPS[name]]
+        self.start = ctypes.CFUNCTYPE(None, *types)(self.address)
+        self._memory = [_MEMORY.get(kind) for kind in LOOPS[name]]
+
+    def __call__(self, *given: Any) -> None:
+        self.start(*self.arguments(*given))
+
+    def arguments(self, *given: Any) -> list[Any]:
+        """What the machine code takes for these; arrays live as long as it."""
+        return [
+            int(x) if dtype is None else self._pointer(x, dtype) for x, dtype in zip(given, self._memory, strict=True)
+        ]
+
+    def argument(self, place: int, array: Any) -> Any:
+        """The same for the array at this place alone."""
+        return self._pointer(array, self._memory[place])
+
+    def _pointer(self, array: Any, dtype: Any) -> Any:
+        flags = array.flags
+        if array.dtype != dtype or not flags.c_contiguous:
+            raise TypeError(f"{self.name} takes contiguous arrays of {dtype}, got {array.dtype}")
+        if flags.writeable:
+            return _BYTES.from_buffer(array)  # faster than the other way
+        return array.ctypes.data_as(ctypes.c_void_p)
+
+
 @cache
-def loop(name: str) -> Callable[..., None]:
-    """A native loop by name; it takes contiguous arrays and integers, and runs without the interpreter's lock."""
-    kinds = LOOPS[name]
-    ready = built.find(name, source(name))
-    address = load_object(compiled(name) if ready is None else ready.code, _SYMBOL)
-    types = [ctypes.c_int64 if kind == "n" else ctypes.c_void_p for kind in kinds]
-    function = ctypes.CFUNCTYPE(None, *types)(address)
-    memory, view = [_MEMORY.get(kind) for kind in kinds], _BYTES.from_buffer
-
-    def call(*given: Any) -> None:
-        arguments: list[Any] = []
-        for x, dtype in zip(given, memory, strict=True):
-            if dtype is None:
-                arguments.append(int(x))
-                continue
-            flags = x.flags
-            if x.dtype != dtype or not flags.c_contiguous:
-                raise TypeError(f"{name} takes contiguous arrays of {dtype}, got {x.dtype}")
-            arguments.append(view(x) if flags.writeable else x.ctypes.data)  # the former is faster
-        function(*arguments)
-
-    call.address = address  # type: ignore[attr-defined]
-    return call
+def loop(name: str) -> Loop:
+    """A native loop by name."""
+    return Loop(name)
 
 
 def fingerprint() -> str:

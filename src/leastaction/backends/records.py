@@ -8,6 +8,9 @@ Python lays out, and the description of each field:
     reals       an array of doubles
     integers    an array of integers
 
+An array may have a shape, such as "groups, inputs, W": how many numbers it has, in sums and products of the record's
+own numbers and of sizes that are given with them. Then it is room to work in, and begins with zeros.
+
 In memory a record is a row of 64-bit integers: the number itself, or the offset of its array in the integers or the
 doubles.
 """
@@ -33,6 +36,15 @@ class Field:
     name: str
     kind: Literal["number", "tally", "reals", "integers"]
     meaning: str
+    shape: str = ""
+
+    def size(self, sizes: Mapping[str, Any]) -> int:
+        """How many numbers the array has."""
+
+        def product(words: str) -> int:
+            return math.prod(int(word) if word.isdigit() else int(sizes[word]) for word in words.split())
+
+        return math.prod(sum(map(product, extent.split("+"))) for extent in self.shape.split(","))
 
 
 @dataclass(frozen=True)
@@ -43,9 +55,13 @@ class Record:
     fields: tuple[Field, ...]
 
     @classmethod
-    def of(cls, name: str, **kinds: Mapping[str, str]) -> Record:
-        """From the fields of each kind, with their meanings."""
-        found = [Field(field, kind, text) for kind, fields in kinds.items() for field, text in fields.items()]  # type: ignore[arg-type]
+    def of(cls, name: str, **kinds: Mapping[str, str | tuple[str, str]]) -> Record:
+        """From the fields of each kind, with their meanings, or with shapes and meanings."""
+        found = []
+        for kind, fields in kinds.items():
+            for field, told in fields.items():
+                shape, meaning = ("", told) if isinstance(told, str) else told
+                found.append(Field(field, kind, meaning, shape))  # type: ignore[arg-type]
         return cls(name, tuple(found))
 
     @cached_property
@@ -53,9 +69,15 @@ class Record:
         return {field.name: place for place, field in enumerate(self.fields)}
 
     @cached_property
-    def names(self) -> frozenset[str]:
-        """The names of the fields."""
-        return frozenset(self._places)
+    def given(self) -> frozenset[str]:
+        """The names of the fields without a shape."""
+        return frozenset(field.name for field in self.fields if not field.shape)
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """The names of all fields, and of the sizes in their shapes."""
+        words = " ".join(field.shape for field in self.fields).replace(",", " ").replace("+", " ").split()
+        return frozenset(self._places) | {word for word in words if not word.isdigit()}
 
     def place(self, name: str) -> int:
         """Where a field is in the record's row of integers."""
@@ -90,30 +112,32 @@ class Memory:
     def add(self, *records: tuple[Record, Mapping[str, Any]]) -> int:
         """Lay out records one after the other; returns where the first begins.
 
-        A field of reals takes its numbers, or how many zeros to begin with.
+        An array takes its numbers, or how many zeros to begin with; one that has a shape may be left out.
         """
         begin = place = self._count
         rows = np.zeros(sum(len(record.fields) for record, _ in records), np.int64)
         self._integers.append(rows)
         self._count += len(rows)
         for record, values in records:
-            if values.keys() != record.names:
-                raise TypeError(f"{record.name}: {values.keys() ^ record.names}")
+            if not record.given <= values.keys() <= record.known:
+                raise TypeError(f"{record.name}: {record.given - values.keys()}, {values.keys() - record.known}")
             for k, field in enumerate(record.fields):
-                rows[place - begin + k] = self._put(place, field, values[field.name])
+                value = values[field.name] if field.name in values else field.size(values)
+                rows[place - begin + k] = self._put(place, field, value)
             place += len(record.fields)
         return begin
 
     def _put(self, place: int, field: Field, value: Any) -> int:
         if field.kind in ("number", "tally"):
             return int(value)
+        zeros = isinstance(value, int)
         if field.kind == "integers":
-            flat: NDArray[Any] = np.asarray(value, np.int64).ravel()
+            flat: NDArray[Any] = np.zeros(value, np.int64) if zeros else np.asarray(value, np.int64).ravel()
             offset = self._count
             self._integers.append(flat)
             self._count += len(flat)
         else:
-            flat = np.zeros(value) if isinstance(value, int) else np.asarray(value, float).ravel()
+            flat = np.zeros(value) if zeros else np.asarray(value, float).ravel()
             offset = self._length
             padded = -(-max(len(flat), 1) // LINE) * LINE
             self._doubles.append(np.concatenate([flat, np.zeros(padded - len(flat))]))

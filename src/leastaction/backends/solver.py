@@ -11,18 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.fused.mass import inverse_of, mass_of, middle_of
+from leastaction.backends.fused.nodes import nodes_of
 from leastaction.backends.fused.uniqueness import one_root
 from leastaction.backends.fused.work import work
 from leastaction.backends.layout import APART, KRYLOV, MOST_THREADS, SHIFTS, SOLVER, TEAM, TERM
 from leastaction.backends.points import place_of_rest
 from leastaction.backends.records import Memory
-from leastaction.backends.shifts import shifts_of
+from leastaction.backends.shift_tables import pattern_of, shift_vectors
 from leastaction.backends.sparse import add_sparse
 from leastaction.backends.summands import Assembly, Rows, Strips, padded
 from leastaction.kernel import Native, compile_program, native_lanes
 from leastaction.methods import Galerkin
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.constraints import rate
+from leastaction.step.cyclic import barrier
 from leastaction.step.form import Samples, Step, Term, samples, stencils, with_rest
 from leastaction.step.kronecker import short_pivots
 from leastaction.step.prediction import Prediction, prediction
@@ -84,7 +86,6 @@ class Solvers:
         components = n + step.multipliers
         width = -(-s // W) if lanes == 1 else s
         square, unknowns = -(-(s + 1) * s // W), components * s
-        rows = components * width * W
         terms = [self._term(step, term, term.program, term.slopes, lanes, width, square) for term in step.terms]
         place = self.memory.add(*((TERM, record) for record, _ in terms))
         value_cost, slope_cost = (sum(cost[k] for _, cost in terms) for k in (0, 1))
@@ -104,7 +105,7 @@ class Solvers:
         shifts, shift_chords = self._shifts(step, lanes, slope_cost, value_cost)
         judges = _judges(soft_chords, newton_chords, shift_chords, step.checked, mass.separable)
         end, m = step.end, step.multipliers
-        point, certain = with_rest(node.slopes, node.rest), one_root(step)
+        point, certain, wall = with_rest(node.slopes, node.rest), one_root(step), _barrier(step) if lanes == 1 else None
         numbers = {
             "coordinates": n, "n": n, "components": components, "multipliers": m, "s": s, "lanes": lanes,
             "across": lanes, "summed": 0, "width": width, "square": square, "stride": width * W // lanes,
@@ -119,36 +120,26 @@ class Solvers:
             "checked": step.checked, "branching": step.branching, "chords": soft_chords,
             "mass": self.compiled(mass.program, lanes, rarely=True), "point": self.compiled(point, 1, rarely=True),
             "rest": place_of_rest(point),
+            "barrier": 0 if wall is None else self.compiled(wall, 1, rarely=True),
             "one_root": 0 if certain is None or lanes > 1 else self.compiled(certain, 1, rarely=True),
             "end": 0 if end is None else self.compiled(end.program, 1),
             "linear_end": end is not None and end.linear,
             **self._rules(judges, ahead, lanes),
         }  # fmt: skip
         points = max(record["points"] for record, _ in terms)
-        lead, mass_lead, dense = numbers["lead"], numbers["mass_lead"], lanes == 1
+        dense = lanes == 1
         sizes = {
-            "T": s * width * W, "R": rows, "impulse": n * lanes,
-            "scaled": max(4 * padded(points) if lanes == 1 else points * W, ahead.candidates * W),
-            "seen": 12 * lanes, "found": 6 * lanes,
-            "B": components**2 * square * W if dense else 1, "J": unknowns * lead if dense else 1,
-            "G": n * lead if dense else 1, "b": max(lead, mass_lead, 4 * width * W), "M": n * n * lanes + 2 * W,
-            "F": n * mass_lead if dense and not mass.diagonal else 1, "mass_inverses": n, "weight": n * lanes,
-            "t": 1, "q": n, "p": n, "z": rows, "start": rows, "last": rows, "miss": rows,
-            "values": step.params + step.driven,
-            "v": n, "at": (2 + 2 * n + step.params + step.channels) * lanes, "at_values": point.output_size,
-            "V": n * n, "move": n * lanes,
-            "fastest": n, "noise": 3 * n + 2 * n * n, "floor": n, "argument": 1, "work": self.room, "scale": components,
-            "reach": n, "length": n, "way": n, "reached": 1, "left": 1, "end_at": 1 + 2 * n + m + step.params,
-            "end_values": 0 if end is None else end.slopes.output_size,
-            "saddle": (n + m) ** 2 if m else 0, "end_move": n + m, "pushed": m,
+            "W": W, "room": n, "dense": dense, "full": dense and not mass.diagonal, "saddled": n + m if m else 0,
+            "point_outputs": point.output_size, "end_outputs": 0 if end is None else end.slopes.output_size,
+            "scaled": max(4 * padded(points) if dense else points * W, ahead.candidates * W),
+            "b": max(numbers["lead"], numbers["mass_lead"], 4 * width * W), "work": self.room,
         }  # fmt: skip
         table, middle = step.method.table, middle_of(step.method)
         return {
-            **numbers, **dict.fromkeys(TALLY, 0), "pivots": np.zeros(unknowns), "mass_pivots": np.zeros(n),
-            "end_pivots": np.zeros(n + m), "kind": [],
-            **sizes, "unit": 1, "h": [np.nan], "K_h": [np.nan], "inverse": inverse_of(step.method),
+            **numbers, **dict.fromkeys(TALLY, 0), "kind": [], **sizes, "unit": 1,
+            "h": [np.nan], "K_h": [np.nan], "inverse": inverse_of(step.method),
             "short": short_pivots(step.method), "middle": middle,
-            "slope": table.slope[1:], "d": table.d,
+            "slope": table.slope[1:], "d": table.d, "at_nodes": [] if wall is None else table.l[:, 1:],
         }  # fmt: skip
 
     def _rules(self, judges: Iterable[Program], ahead: Prediction, lanes: int) -> dict[str, int]:
@@ -166,18 +157,20 @@ class Solvers:
         An attempt factorises once, and after three chords their contraction tells whether to go on.
         """
         n, s, W = step.n, step.s, native_lanes()
-        found = shifts_of(step.method)
-        sizes = np.where(found["gamma"][:, 1] != 0.0, 2 * n, n)
-        factors = work(step.terms[0].slopes) + float((sizes**3).sum()) / (2 * W)
-        one = value_cost + float((sizes**2).sum()) + 4 * s * n * len(sizes)
-        attempt = factors + 3 * one
-        if lanes > 1 or step.multipliers or attempt > 2 * newton_cost / ATTEMPT:
+        if lanes > 1 or step.multipliers:
             return -1, 1
-        lead = -(-2 * n // W) * W
-        rows = n * -(-s // W) * W
+        pattern = pattern_of(step)
+        tables, width = shift_vectors(step.method, W), -(-s // W)
+        groups, entries = len(tables["gamma"]), len(pattern.column)
+        count = tables["out"].shape[1]
+        factors = work(step.terms[0].slopes) + 4 * groups * (pattern.products + entries)
+        one = value_cost + groups * (4 * entries + 2 * s * n) + 2 * n * width * count
+        attempt = factors + 3 * one
+        if attempt > 2 * newton_cost / ATTEMPT:
+            return -1, 1
         record = {
-            "count": len(sizes), "lead": lead, "pivots": np.zeros(len(sizes) * 2 * n, np.int64), **found,
-            "X": len(sizes) * 2 * n * lead, "x": 2 * n, "dz": rows,
+            "count": count, "groups": groups, "entries": entries, "order": pattern.order, "begin": pattern.begin,
+            "column": pattern.column, "diagonal": pattern.diagonal, **tables, "n": n, "W": W,
         }  # fmt: skip
         return self.memory.add((SHIFTS, record)), _chords(2 * newton_cost / one)
 
@@ -229,9 +222,7 @@ class Solvers:
             "rows": -1, "pushed": -1, "gather": gather, "scatter": scatter, "entry": entries, "pair": pairs,
             "reads": reads, "role": [],
             **{name: _first(dense, block) for name, block in (("by_time", "f_t"), ("by_params", "f_w"))},
-            "raw": 2 * r + 6 * r * s + W, "A": 3 * s * groups * W, "E": 3 * r * width * W,
-            "beyond": width * W,
-            "K": len(pairs) * r * square * W, "point": groups * program.input_size * W, "values": groups * outputs * W,
+            "W": W, "s": s, "width": width, "square": square, "results": outputs,
         }  # fmt: skip
         if dense is not None:
             self.pushed = max(self.pushed, groups * (dense.output_size + program.input_size) * W)
@@ -278,30 +269,26 @@ class Solvers:
             "late": ends.get(1.0, -1), "timed": sums.timed, "swift": plain, "sparse": sparse, "shifts": -1,
             "kernels": -1, "stiff": stiff, "krylov": self._krylov(components * s, components) if newton else -1,
             "kinds": int(sums.kinds.max()) + 1, "chords": chords,
-            "mass": 0, "point": 0, "rest": 0, "one_root": 0,
+            "mass": 0, "point": 0, "rest": 0, "one_root": 0, "barrier": 0,
             **self._rules(judges, ahead, 1),
         }  # fmt: skip
         numbers["team"] = self.team = self._team(sums, method)
-        unused = ("F", "mass_inverses", "weight", "B", "J", "G", "t",
-                  "values", "at", "at_values", "V", "move", "fastest", "argument", "reached",
-                  "left", "end_at", "end_values", "saddle", "end_move", "pushed", "length")  # fmt: skip
-        all_n, rows = vectors * W, components * s * W
+        unused = ("at_values", "V", "argument", "reached", "left", "end_at", "end_values", "values", "at", "t",
+                  "mass_inverses", "weight", "move", "fastest", "saddle", "end_move", "pushed", "length")  # fmt: skip
+        all_n = vectors * W
         sizes = {
-            **dict.fromkeys(unused, 1), "T": s * s * W, "scaled": max(len(found.tau), ahead.candidates) * W, "seen": 12,
-            "found": 6, "b": s * W, **dict.fromkeys(("R", "z", "start", "last", "miss"), rows),
-            **dict.fromkeys(("impulse", "M", "q", "p", "v", "floor", "reach", "way", "noise"), all_n),
-            "scale": components * W,
-            "work": self.room,
-            "unit": 2 * max(W, numbers["kinds"]),
+            "W": W, "room": all_n, "dense": 0, "full": 0, **dict.fromkeys(unused, 1),
+            "scaled": max(len(found.tau), ahead.candidates) * W, "b": s * W, "M": all_n, "noise": all_n,
+            "scale": components * W, "work": self.room, "unit": 2 * max(W, numbers["kinds"]),
         }  # fmt: skip
         kind: Any = np.concatenate([sums.kinds, np.zeros(all_n - n, int)]) if numbers["kinds"] > 1 else []
         table = method.table
         place = self.memory.add(
             (SOLVER, {
-                **numbers, **dict.fromkeys(TALLY, 0), "pivots": [],
-                "mass_pivots": [], "end_pivots": [], "kind": kind, **sizes, "h": [np.nan], "K_h": [np.nan],
+                **numbers, **dict.fromkeys(TALLY, 0), **dict.fromkeys(("mass_pivots", "end_pivots"), 0), "kind": kind,
+                **sizes, "h": [np.nan], "K_h": [np.nan],
                 "inverse": inverse_of(method), "short": short_pivots(method), "middle": middle_of(method),
-                "slope": table.slope[1:], "d": table.d,
+                "slope": table.slope[1:], "d": table.d, "at_nodes": [],
             })
         )  # fmt: skip
         self.terms[place], self.chords[place] = both, chords
@@ -313,8 +300,7 @@ class Solvers:
         most = max(4, min(MOST_VECTORS, MOST_ROOM // (rows * W)))
         return self.memory.add(
             (KRYLOV, {
-                "most": most, "basis": (most + 1) * rows * W, "w": rows * W, "scale": components * W,
-                "H": most * (most + 1), "turns": 2 * most, "g": most + 1,
+                "most": most, "rows": rows * W, "scales": components * W,
             })
         )  # fmt: skip
 
@@ -323,16 +309,12 @@ class Solvers:
         W, cells, lines = native_lanes(), sums.cells.phases[1], np.zeros(MOST_THREADS * APART)
         ahead, points = ahead_of(method), len(samples(method).tau)
         tally = [field.name for field in TEAM.fields if field.kind == "tally"]
-        sizes = {
-            "seen": 4 * W, "tops": 2 * max(W, int(sums.kinds.max()) + 1), "errors": ahead.candidates * W,
-            "b": method.s * W, "scaled": max(points, ahead.candidates) * W, "work": self.room,
-        }  # fmt: skip
         return self.memory.add(
             (TEAM, {
-                "helpers": 0, "nap": 0, "nap_time": 0, "room": self.room, "width": sizes["scaled"],
-                **dict.fromkeys(tally, 0),
-                "ticket": lines, "done": lines, **dict.fromkeys(("stop", "broken"), np.zeros(APART)), "t": 1,
-                **{name: size * cells for name, size in sizes.items()},
+                "helpers": 0, "nap": 0, "nap_time": 0, "room": self.room,
+                "width": max(points, ahead.candidates) * W, **dict.fromkeys(tally, 0),
+                "ticket": lines, "done": lines, **dict.fromkeys(("stop", "broken"), APART), "W": W, "s": method.s,
+                "cells": cells, "kinds": 2 * max(W, int(sums.kinds.max()) + 1), "candidates": ahead.candidates,
             })
         )  # fmt: skip
 
@@ -377,8 +359,7 @@ class Solvers:
             "pushed": -1 if pushed is None else self._rows(pushed),
             "gather": gather, "scatter": scatter, "entry": [], "pair": [], "reads": [],
             "role": _roles(found), "by_time": 0, "by_params": 0,
-            "raw": 2 * r + 6 * r * s, "A": 3 * s * r * W, "E": 3 * r * s * W, "beyond": s * W, "K": 1,
-            "point": r * inputs * W, "values": r * outputs * W,
+            "W": W, "s": s, "width": s, "square": 1, "results": outputs,
         }  # fmt: skip
 
     def add_sensitive(self, step: Step, slopes: Sequence[Program]) -> int:
@@ -425,11 +406,16 @@ def _judges(soft: int, newton: int, shifted: int, checked: bool, separable: bool
     chords; of each, how many chords cost as much as a fresh Jacobian.
     """
     return [
-        verdict_program(False, soft, checked, sided=separable, known=not separable),
+        verdict_program(False, soft, checked, sided=True, steady=not separable),
         verdict_program(True, newton, checked),
         verdict_program(False, newton, checked),
-        verdict_program(False, shifted, checked),
+        verdict_program(False, shifted, checked, steady=True),
     ]
+
+
+def _barrier(step: Step) -> Program | None:
+    """The energy of cyclic coordinates, where steps have the form in which these can be left out."""
+    return barrier(step) if step.checked and nodes_of(step.method) is not None else None
 
 
 def _chords(ratio: float) -> int:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from leastaction.backends.layout import SPARSE
 from leastaction.backends.native import loop
 from leastaction.backends.records import Memory
-from leastaction.backends.shifts import held_of, shifts_of
+from leastaction.backends.shift_tables import held_of, shifts_of
 from leastaction.backends.summands import Blocks, padded
 from leastaction.kernel import native_lanes
 from leastaction.methods import Galerkin
@@ -54,11 +54,8 @@ def add_sparse(memory: Memory, blocks: Blocks, rows: dict[str, int], method: Gal
             "n": n, "entries": entries, "upper": upper, "fill": fill, "shifts": count,
             "stiffness": rows.get("f_q", -1), "masses": rows["m_v"], "rates": rows.get("rates", -1), "still": still,
             "row": blocks.row, "column": blocks.column, "first": above, "second": mirror[above], "up": up, "ui": ui,
-            "order": blocks.unknowns[order], "parent": parent, "lp": lp, "li": np.zeros(fill, np.int64),
-            **{name: np.zeros(n, np.int64) for name in ("next", "mark", "path", "stack")},
-            "K": entries + W, "M": entries + W, "A": 2 * upper, "L": (count + 1) * 2 * fill,
-            "pivot": (count + 1) * 2 * n, "y": 2 * n, "x": 2 * n, **shifts,
-            "dz": room * s, "middle_q": room + W, "middle_v": room + W, "rate": held, "change": held, "push": held,
+            "order": blocks.unknowns[order], "parent": parent, "lp": lp, **shifts,
+            "W": W, "s": s, "room": room, "held": held,
         })
     )  # fmt: skip
 

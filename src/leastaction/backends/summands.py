@@ -74,8 +74,7 @@ class Strips:
             places.append(
                 memory.add(
                     (PART, {
-                        "kernel": kernel.address, "pitch": size, "given": int(own.sum()) * size,
-                        "common": int(common.sum()),
+                        "kernel": kernel.address, "pitch": size, "own": int(own.sum()), "shared": int(common.sum()),
                     })
                 )
             )  # fmt: skip
@@ -123,7 +122,7 @@ class Rows:
         parts = np.argsort(last.ravel(), kind="stable")
         place = memory.add(
             (ROWS, {
-                "cells": phases[-1], "phases": len(phases) - 1, "ranges": len(owned), "rest": rest,
+                "cells": phases[-1], "phases": len(phases) - 1, "rest": rest,
                 "piece": [piece for _, _, *piece in pieces], "begin": np.concatenate([[0], np.cumsum(counts)]),
                 "phase": phases, "heavy": [count >= HEAVY for count in rows], "owned": vectors,
                 "own": np.searchsorted(owned[:, 0], np.arange(phases[1] + 1)),

@@ -26,6 +26,7 @@ from leastaction.backends.workspace import NEVER, PACKED, Check, laid_out
 FloatArray = NDArray[np.float64]
 
 _NOTHING = np.zeros(1)
+_ROWS = 6  # the place of the stored rows among what the loop is given
 HELPER = "leastaction helper"  # name of a thread
 NAP = 50  # microseconds of sleep for a thread that has waited long for another
 SORTING, WORTHWHILE = 8, 1.03  # steps before lanes are sorted anew, and the gain in iterations that is worth it
@@ -88,11 +89,18 @@ class Trajectories:
         self._table: FloatArray = _NOTHING
         self._notes: tuple[FloatArray, ...] = ()
         self.counts = np.zeros((self.groups * backend.lanes, COUNTS), np.int64)
+        self._looked = self.solvers.memory.array(self.place, "looked")
         self.who = self.solvers.memory.array(self.place, "who")
         self._where = np.arange(len(self.who))  # the lane of each trajectory
         # Where events are looked for, trajectories stay where they are.
         self._sorts = backend.lanes > 1 and self.groups > 1 and backend.fused and check is None
         self._sorted = self.counts.copy()  # what was counted when lanes were sorted last
+        self._given = self._arguments()
+
+    def _arguments(self) -> list[Any]:
+        """What the loop is given, but for the rows, ready to be given again and again."""
+        memory, arrays = self.solvers.memory, self._arrays(_NOTHING)
+        return self._run.arguments(memory.I, memory.D, self.place, *arrays)
 
     def number(self, name: str) -> int:
         return self.solvers.memory.number(self.place, RUN, name)
@@ -171,13 +179,14 @@ class Trajectories:
             self._do(every, skipped, rows, threads)
 
     def _do(self, every: int, skipped: int, rows: FloatArray, threads: int) -> None:
-        memory = self.solvers.memory
-        given = self.given(every, skipped, rows)
+        self._tell(every, skipped, rows)
+        given = self._given
+        given[_ROWS] = self._run.argument(_ROWS, rows)
         if threads == 1:
-            self._run(memory.I, memory.D, self.place, *given)
+            self._run.start(*given)
             return
         with self.helped(threads):
-            self._run(memory.I, memory.D, self.place, *given)
+            self._run.start(*given)
 
     def _harden(self) -> bool:
         """Make the kernels of stiff steps, if so many steps have wanted them; whether this is done now."""
@@ -189,6 +198,7 @@ class Trajectories:
         self._set_tables()
         self._Y = aligned_zeros((1 + max(kernel.outputs for kernel in self._kernels.values()), how.stride))
         self._scratch = aligned_zeros((max(kernel.work for kernel in self._kernels.values()),))
+        self._given = self._arguments()
         return True
 
     def _set_tables(self) -> None:
@@ -259,15 +269,17 @@ class Trajectories:
         self._notes = after, states  # the loop knows their addresses
         self.set(noted=len(after), noted_after=after.ctypes.data, notes=states.ctypes.data)
 
-    def given(self, every: int, skipped: int, rows: FloatArray) -> tuple[NDArray[Any], ...]:
-        """The arrays that the loop is given, after the record is told which states go where."""
+    def _tell(self, every: int, skipped: int, rows: FloatArray) -> None:
+        """Which states go where."""
         self.set(every=every or NEVER, skipped=skipped, rows=rows.shape[1])
+
+    def _arrays(self, rows: FloatArray) -> tuple[NDArray[Any], ...]:
         return self._memory, self._Y, self.counts, rows, self._scratch, self.D, self._looks
 
     def addresses(self, every: int, skipped: int, rows: FloatArray) -> list[int]:
         """What the loop is given, by addresses."""
-        memory = self.solvers.memory
-        arrays = [array.ctypes.data for array in self.given(every, skipped, rows)]
+        self._tell(every, skipped, rows)
+        memory, arrays = self.solvers.memory, [array.ctypes.data for array in self._arrays(rows)]
         return [memory.I.ctypes.data, memory.D.ctypes.data, self.place, *arrays]
 
     @property
@@ -282,7 +294,7 @@ class Trajectories:
         """The steps in which an event may lie, since this was asked last: which trajectory's, and rows (step, what the
         check reads), one trajectory after the other.
         """
-        looked = self.solvers.memory.array(self.place, "looked")
+        looked = self._looked
         if len(looked) == 1:
             count, looked[0] = int(looked[0]), 0
             return np.zeros(count, np.intp), self._looks[0, :count].copy()

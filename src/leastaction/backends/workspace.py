@@ -122,8 +122,7 @@ def _laid_out(backend: Backend, size: int, row: Row, check: Check | None) -> Lai
         held = (n * z_coordinate, z_coordinate, z_control)
     looks: dict[str, Any] = {
         "check": 0, "look_size": 0, "look_last": 0, "looks": 0, "look_sources": [], "doubt": 1, "ending": 0,
-        "direction": 0, "end_start": 1 + 2 * n, "end_places": 4, "end_values": 4,
-        **dict.fromkeys(("end_look", "end_found", "end_work"), 1),
+        "direction": 0, **dict.fromkeys(("end_look", "end_found", "end_work"), 1),
     }  # fmt: skip
     rows = backend.size
     if check is not None:
@@ -154,7 +153,7 @@ def _laid_out(backend: Backend, size: int, row: Row, check: Check | None) -> Lai
             **{f"{name}_wanted": at.get(name, 0) for name in ("inner", "outer", "fresh", "kept")},
             **{name: at[name] for name in ("reach", "length", "floor", "started")},
             **{name: at.get(name, 0) for name in ("iterations", "soft_iterations", "soft_before")},
-            **{name: at.get(name, 0) for name in ("failed", "marching", "scale", "asked")},
+            **{name: at.get(name, 0) for name in ("h", "failed", "marching", "scale", "asked")},
             "handed": at["started"] + 1 if "leap" in kernels else places["carry"].stop,
             **{name: at.get(name, 0) for name in ("tiles", "chosen", "rest", "next", "found", "enough", "unsure")},
             **{name: at.get(name, 0) for name in ("early", "given_up")},
@@ -172,9 +171,8 @@ def _laid_out(backend: Backend, size: int, row: Row, check: Check | None) -> Lai
             **_sensitive(backend, solvers, alone, row.varied), **looks, **_aside(backend),
             "noted": 0, "noted_after": 0, "notes": 0,
             "end": 0, "most": 0, "looked": [0] * (groups * L), "halted": [0] * groups, "who": list(range(groups * L)),
-            "start": 1, "step": 1, "period": 1, "offset": 1, "undone": 1, "failure": 3,
-            "errors": ahead_of(backend.method).candidates * native_lanes(), "choice": L, "active": L, "sensitive_h":
-            [np.nan], "push": solvers.pushed,
+            "candidates": ahead_of(backend.method).candidates * native_lanes(), "sensitive_h": [np.nan],
+            "pushed": solvers.pushed,
         })
     )  # fmt: skip
     solvers.finish()
@@ -204,15 +202,15 @@ def _sources(how: Backend, check: Program, z_coordinate: int, z_control: int) ->
 
 def _aside(backend: Backend) -> dict[str, Any]:
     """What kernels need that solve single steps: a state, of which all but tables is as before a first step."""
-    found: dict[str, Any] = {"h": 0, "tables": 0, "table_rows": 0, "unit_tables": 0, "powers": [], "uncounted": []}
+    found: dict[str, Any] = {"tables": 0, "table_rows": 0, "unit_tables": 0, "powers": [], "single_counts": 0}
     if backend.unit_tables is None:
         return {**found, "aside": 1, "aside_work": 1}
     unit, powers = backend.unit_tables
     state, places = np.zeros((backend.size, backend.stride)), backend.places
     state[places["tables"]], state[places["alive"]] = unit, 1.0
     return {
-        "h": places["h"].start, "tables": places["tables"].start, "table_rows": len(powers),
-        "unit_tables": unit.ctypes.data, "powers": powers, "uncounted": [0] * COUNTS, "aside": state.ravel(),
+        "tables": places["tables"].start, "table_rows": len(powers),
+        "unit_tables": unit.ctypes.data, "powers": powers, "single_counts": COUNTS, "aside": state.ravel(),
         "aside_work": max(kernel.work for kernel in backend.kernels.values()),
     }  # fmt: skip
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.backends.layout import STEPS
 from leastaction.backends.rows import Row
-from leastaction.backends.status import GOING_WELL, STOPPED, Failure
+from leastaction.backends.status import GOING_WELL, Failure
 from leastaction.backends.stepper import Alone, Start
 from leastaction.backends.workspace import Check
 from leastaction.events.check import check_program
@@ -21,7 +21,7 @@ from leastaction.events.isolate import surveyed
 from leastaction.events.kinds import Watch
 from leastaction.events.motion import DetachedMotion, GalerkinMotion, Make, Survey
 from leastaction.events.saltation import Direction
-from leastaction.events.watcher import Ended, Watcher, directions
+from leastaction.events.watcher import AT_END, Ended, Watcher, directions
 from leastaction.methods import Galerkin
 from leastaction.numbers.rounding import Digits, Reals
 from leastaction.systems.lagrangian import Lagrangian
@@ -100,10 +100,10 @@ class WatchedGalerkin:
         if not len(looks):
             return
         if self._ends:
-            n = self._n
+            size = 1 + 2 * self._n
             for i, row in zip(who.tolist(), looks, strict=True):
-                start, part, state = row[1 : 2 + 2 * n], row[2 + 2 * n], row[3 + 2 * n : 3 + 4 * n]
-                self._ended[i] = self.watcher.ended(i, int(row[0]), start, part, state)
+                start, part, there = row[1 : 1 + size], row[1 + size], row[2 + size : 2 + 2 * size]
+                self._ended[i] = self.watcher.ended(i, int(row[0]), start, part, there)
             return
         for i, (_, outcome) in self._looked(who, looks).items():
             if isinstance(outcome, Ended):
@@ -175,7 +175,7 @@ class WatchedGalerkin:
         return self._solver.counts()
 
     def failure(self) -> Failure | None:
-        return next((ended.failure for ended in self._ended.values()), self._solver.failure())
+        return next((ended.failure for ended in self._ended.values()), None) or self._solver.failure()
 
     def finish(self, standing: Any) -> None:
         self._solver.finish(standing)
@@ -193,7 +193,7 @@ class WatchedGalerkin:
         self.watcher.restore(state)
         for i, log in enumerate(self.watcher.logs):
             if log.stopped is not None:
-                self._ended[i] = Ended(Failure(STOPPED, 0.0, 0, 1.0), log.stopped[1:])
+                self._ended[i] = Ended(AT_END, log.stopped[1:])
 
 
 class WatchedStates(Alone):

@@ -19,6 +19,7 @@ from leastaction.events.saltation import Direction, Saltation
 SHORTEST = 1e-9  # flights between impacts on one wall, in steps: shorter flights follow each other without end
 MOST_IMPACTS = 10_000  # in one step
 LEAST_REST = 16  # roundings of h: if the rest of a step after an impact is shorter, there is no rest
+AT_END = Failure(STOPPED, 0.0, 0, 1.0)  # no failure: an event has ended the run
 UNSEEN = 1024  # roundings of t and h: in a shorter rest of a step rounding hides the function of a wall
 
 
@@ -156,21 +157,22 @@ class Watcher:
         for k, row in enumerate(rows.tolist()):
             i = int(who[row])
             if i not in halted:
-                halted[i] = row, self.ended(i, int(steps[row]), starts[row], tau[k], states[k])
+                there = np.concatenate([starts[row, :1] + tau[k] * self.h, states[k]])
+                halted[i] = row, self.ended(i, int(steps[row]), starts[row], tau[k], there)
         return halted
 
-    def ended(self, i: int, step: int, start: NDArray[Any], part: Any, state: NDArray[Any]) -> Ended:
-        """Note that the run of trajectory i has come to its end with this part of a step, in this state; NaN where the
-        step could not be solved.
+    def ended(self, i: int, step: int, start: NDArray[Any], part: Any, there: NDArray[Any]) -> Ended:
+        """Note that the run of trajectory i has come to its end after this part of a step, from one row (t, q, p) to
+        another one; NaN where the step could not be solved.
         """
-        if (state != state).any():
+        square = there @ there
+        if square != square:
             return Ended(Failure(NOT_CONVERGED, float("nan"), 0, 0.0))
-        length = part * self.h
-        self.logs[i].add(0, np.concatenate([start[:1] + length, state]))
+        self.logs[i].add(0, there)
         tangent = None
         if self._directions is not None:
-            tangent = self._stepped(start, length, self._directions(step), 0.0)
-        return Ended(Failure(STOPPED, 0.0, 0, 1.0), state, tangent)
+            tangent = self._stepped(start, part * self.h, self._directions(step), 0.0)
+        return Ended(AT_END, there[1:], tangent)
 
     def _noted(
         self,
@@ -211,7 +213,7 @@ class Watcher:
                 over.add(i)
             elif self.logs[i].add(one.event, one.at):
                 tangent = self._stepped(starts[row], one.tau * lengths[row], along[row], 0.0)
-                halted[row] = Ended(Failure(STOPPED, 0.0, 0, 1.0), one.state, tangent)
+                halted[row] = Ended(AT_END, one.state, tangent)
                 over.add(i)
         return halted
 

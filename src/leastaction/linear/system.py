@@ -30,7 +30,7 @@ from leastaction.methods import Galerkin, Method
 from leastaction.methods import method as by_name
 from leastaction.numbers.rounding import FLOAT64, Reals
 from leastaction.step.samples import Samples
-from leastaction.systems.usual import Usual
+from leastaction.systems.defaults import Usual
 
 if TYPE_CHECKING:
     from leastaction.backends.rows import Row

@@ -3,12 +3,13 @@
 from leastaction.methods.composition import Composition, compose
 from leastaction.methods.galerkin import Branch, Galerkin, Table, galerkin
 from leastaction.methods.registry import ALIASES, Method, family, method, with_branch
-from leastaction.methods.rk4 import RungeKutta4, rk4
+from leastaction.methods.rk4 import Form, RungeKutta4, rk4
 
 __all__ = [
     "ALIASES",
     "Branch",
     "Composition",
+    "Form",
     "Galerkin",
     "Method",
     "RungeKutta4",

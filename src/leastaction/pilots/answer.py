@@ -49,10 +49,13 @@ class Answer:
 
 
 def answers(lab: Lab, asked: Asked, length: float, tol: float) -> dict[Any, Answer]:
-    """The answers with the paces with which there is one."""
+    """The answers with the paces with which there is one. A pace may take far more steps than another one if that has
+    not led to an answer on which two runs agree.
+    """
     found: dict[Any, Answer] = {}
     for pace in asked.paces:
-        one = answer(lab, asked, pace, length, tol, min((f.known.steps for f in found.values()), default=None))
+        fewest = min((one.known.steps for one in found.values() if one.unsure <= tol / 4), default=None)
+        one = answer(lab, asked, pace, length, tol, fewest)
         if one is not None:
             found[pace] = one
     return found

@@ -18,6 +18,7 @@ FLOOR = 50 * EPS  # the smallest error that is told
 MARGIN = 2.0  # the factor by which the predicted error stays below tol
 TIMED = 64  # steps of a linear system by which one step is timed
 MOST_STEPS = 10**9  # the most steps of a linear system
+DRAWN = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)  # times the steps for tol: where the formulas are drawn
 
 
 def choose_by_dispersion(asked: Asked, there: Excited, tol: float) -> Advice:
@@ -34,8 +35,10 @@ def choose_by_dispersion(asked: Asked, there: Excited, tol: float) -> Advice:
         setup, each = _timed(asked, s, length / steps, steps)
         spent += time.perf_counter() - clock
         seconds, error = setup + each * steps, max(there.error(s, steps), FLOOR)
-        why = "" if steps < MOST_STEPS else "would take far longer"
-        options.append(Option(member(s), length / steps, None, error, seconds, steps, why))
+        why = "" if steps < MOST_STEPS else f"would take more than {MOST_STEPS:.0e} steps"
+        others = [count for part in DRAWN if (count := round(steps * part)) > 0]
+        pilots = tuple((max(there.error(s, count), FLOOR), setup + each * count) for count in others)
+        options.append(Option(member(s), length / steps, None, error, seconds, steps, why, pilots))
         if not why:
             best = min(best, seconds)
     options.sort(key=lambda one: one.seconds)

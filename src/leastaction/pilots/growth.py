@@ -22,6 +22,9 @@ BESIDE = 1e-8  # how far beside a motion another one begins, of its size …
 TINY = 1e-30  # … and the least distance that counts
 STEEPER = 8.0  # errors that grow more than so many times as much in a pilot's second half as in its first: exponential
 ROUNDED = 4.0  # units in the last place: the rounding of the start and of the first steps
+WALKED = 0.4  # units in the last place of what a step adds to the state: the standard deviation of its rounding …
+ENDS = 16  # times in the second half of a pilot at which the walk of rounding may end
+SURE = 3.0  # … and so many standard deviations of their sum are a bound
 
 
 def followed(lab: Lab, known: Pilot, pace: Any, cheap: int) -> Any:
@@ -55,13 +58,18 @@ def scales(path: Any) -> tuple[FloatArray, float]:
 @dataclass(frozen=True)
 class Rounding:
     """What rounding makes of the positions at the end of the run: the rounding of the start, if the largest error that
-    it was on the way may come again; one unit in the last place of the state at the worst time; and what all runs have
-    in common, one unit in the last place of the start and of E₀.
+    it was on the way may come again; one unit in the last place of the state at the worst time; what all runs have in
+    common, one unit in the last place of the start and of E₀; and a bound of the walk of rounding in N steps, times √N.
     """
 
     largest: float = 0.0
     last: float = 0.0
     common: float = 0.0
+    walk: float = 0.0
+
+    def walked(self, steps: int) -> float:
+        """A bound of the walk of rounding in so many steps."""
+        return self.walk / math.sqrt(max(1, steps))
 
 
 def growth_of(
@@ -79,7 +87,7 @@ def growth_of(
     largest = float(spread.rounded.max()) * growth.factor
     # Beyond the pilot rounding is taken to grow like t: if it grows exponentially, two runs differ by as much.
     longer = max(1.0, length / pilot)
-    rounding = Rounding(largest, spread.last * longer, spread.common * longer)
+    rounding = Rounding(largest, spread.last * longer, spread.common * longer, spread.walk * longer**2)
     return growth, rounding, _until(t, np.maximum.accumulate(spread.rounded), tol, rate) if largest > tol else length
 
 
@@ -91,12 +99,14 @@ class Spread:
     rounded   what the rounding of the start makes of positions
     last      what one unit in the last place of the state at the worst time makes of the positions at the end
     common    what such units of the start and of E₀ do, which are the same in all runs
+    walk      what the rounding of all steps does, times the square root of their number
     """
 
     size: FloatArray
     rounded: FloatArray
     last: float
     common: float
+    walk: float = 0.0
 
 
 def spread_of(lab: Lab, path: Any, scale: FloatArray) -> Spread:
@@ -111,7 +121,8 @@ def spread_of(lab: Lab, path: Any, scale: FloatArray) -> Spread:
     rounded = ROUNDED * EPS * (np.abs(D[:, : asked.n]) * start).max(axis=(1, 2))
     energy = float((EPS * _by_energy(path) / scale[: asked.n]).max())
     first = float(EPS * (np.abs(D[-1, : asked.n]) @ start).max())
-    return Spread(np.abs(D).max(axis=(1, 2)), rounded, max(_on_the_way(path, D, scale), energy), max(first, energy))
+    last, walk = _on_the_way(path, scale)
+    return Spread(np.abs(D).max(axis=(1, 2)), rounded, max(last, energy), max(first, energy), walk)
 
 
 def _from_beside(lab: Lab, path: Any, scale: FloatArray, start: float) -> Spread:
@@ -131,10 +142,12 @@ def _from_beside(lab: Lab, path: Any, scale: FloatArray, start: float) -> Spread
 
 
 def _until(t: FloatArray, rounded: FloatArray, tol: float, rate: float) -> float:
-    """How long a growing error stays below tol; between two states, and beyond the last, its growth is exponential."""
+    """How long a growing error stays below tol. Its growth is exponential between two states; and beyond the last one,
+    where it has a rate: else the error grows like t.
+    """
     over = np.flatnonzero(rounded > tol)
     if not len(over):
-        return float(t[-1] + (math.log(tol / rounded[-1]) / rate if rate else 0.0))
+        return float(t[-1] + math.log(tol / rounded[-1]) / rate if rate else t[-1] * tol / rounded[-1])
     k = int(over[0])
     if k == 0:
         return 0.0
@@ -150,30 +163,79 @@ def at_fixed_time(path: Any) -> Any:
     """
     if path.pace is None:
         return path.tangent
-    system, whole, n = path.system, path.pace.tangent, path.system.n
-    v = system.velocity(path.q, path.p, path.t, path.params)
-    pull = system._evaluate(system.gradient, path.q, v, path.t, path.params)["Lq"]
-    force = pull + system.external_force(path.q, v, path.t, path.params)
-    along, gradient = np.concatenate([v, force], axis=1), np.concatenate([-pull[0], v[0]])
-    state, E, clock = np.r_[0:n, n + 1 : 2 * n + 1], n, 2 * n + 1
-    if path.pace.system.clock.block == "q":  # the last momentum is −E
-        E, clock, gradient = clock, E, -gradient
+    whole, n, (state, clock, E) = path.pace.tangent, path.system.n, _places(path)
+    along, pull = _rates(path)
+    gradient = np.concatenate([-pull[0], along[0, :n]])
+    if clock < E:  # the last momentum is −E
+        gradient = -gradient
     free = whole[:, state[:, None], state] + whole[:, state, E, None] * gradient
     later = whole[:, clock, state] + whole[:, clock, E, None] * gradient
     return free - along[:, :, None] * later[:, None, :]
 
 
-def _on_the_way(path: Any, D: FloatArray, scale: FloatArray) -> float:
-    """What one unit in the last place of the state at the worst time makes of the positions at the end, D(T) D(t)⁻¹. D
-    is symplectic, so that D⁻¹ is made of its transposed blocks; where forces act or constraints hold, the start alone
-    is looked at.
+def _places(path: Any) -> tuple[Any, int, int]:
+    """Where the state of a run with a pace has q and p, the time, and E."""
+    n = path.system.n
+    E, clock = (2 * n + 1, n) if path.pace.system.clock.block == "q" else (n, 2 * n + 1)
+    return np.r_[0:n, n + 1 : 2 * n + 1], clock, E
+
+
+def _rates(path: Any) -> tuple[FloatArray, FloatArray]:
+    """(dq/dt, dp/dt) at the stored times, without the forces of constraints, and ∂L/∂q."""
+    system = path.system
+    v = system.velocity(path.q, path.p, path.t, path.params)
+    pull = system._evaluate(system.gradient, path.q, v, path.t, path.params)["Lq"]
+    force = pull + system.external_force(path.q, v, path.t, path.params)
+    return np.concatenate([v, force], axis=1).astype(float), pull
+
+
+def _on_the_way(path: Any, scale: FloatArray) -> tuple[float, float]:
+    """What rounding at later times makes of the positions at the end, by C D(T) D(t)⁻¹: one unit in the last place of
+    the state at the worst time; and the rounding of all steps, times the square root of their number N.
+
+    Steps carry what sums of the state round away. So a step rounds what it adds, ż Δt, and these errors are as good as
+    random:
+
+        σ² = Σ_k |C D(T) D(t_k)⁻¹ WALKED ε ż Δt|².
+
+    D is the tangent map of the run, with a pace that of (q, E₀, p, t) at fixed s, and C takes positions at fixed time,
+    δq − v δt. D is symplectic, so that D⁻¹ is made of its transposed blocks. Where forces act or constraints hold, D(t)
+    is taken in place of D(T) D(T − t)⁻¹, as if the motion came back to itself, and of the state the start alone is
+    looked at.
     """
-    n, states = path.system.n, np.abs(np.concatenate([path.q, path.p], axis=1).astype(float)) / scale
+    n, t = path.system.n, np.asarray(path.t, float)
+    along, state = _rates(path)[0], np.concatenate([path.q, path.p], axis=1).astype(float)
+    D = np.asarray((path if path.pace is None else path.pace).tangent, float)
+    moved = D[:, :n]
+    if path.pace is not None:
+        places, clock, _ = _places(path)
+        moved = moved - along[:, :n, None] * D[:, None, clock]
+        along, state = _placed(along, 1.0, D, places, clock), _placed(state, t, D, places, clock)
+    moved, state = moved / scale[:n, None], np.abs(state)
+    added = (along * np.gradient(t)[:, None]) ** 2  # between two stored states
     if path.system.forced or path.system.m:
-        return float(EPS * (np.abs(D[-1, :n]) @ states[0]).max())
-    turned = D.transpose(0, 2, 1)
-    inverse = np.block([[turned[:, n:, n:], -turned[:, n:, :n]], [-turned[:, :n, n:], turned[:, :n, :n]]])
-    return float(EPS * np.einsum("tij,tj->ti", np.abs(D[-1, :n] @ inverse), states).max())
+        last, walked = (np.abs(moved[-1]) @ state[0]).max(), len(t) * np.einsum("tij,tj->i", moved**2, added).max()
+        return EPS * float(last), SURE * WALKED * EPS * math.sqrt(walked)
+    turned, m = D.transpose(0, 2, 1), D.shape[1] // 2
+    inverse = np.block([[turned[:, m:, m:], -turned[:, m:, :m]], [-turned[:, :m, m:], turned[:, :m, :m]]])
+    with np.errstate(over="ignore", invalid="ignore"):  # errors may grow beyond all numbers
+        last, walked = np.einsum("tij,tj->ti", np.abs(moved[-1] @ inverse), state).max(), 0.0
+        for k in np.unique(np.linspace(len(t) / 2, len(t) - 1, ENDS).astype(int)):
+            one = np.einsum("tij,tj->i", (moved[k] @ inverse[: k + 1]) ** 2, added[: k + 1]).max()
+            walked = max(walked, (k + 1) * _number(one) * float((t[-1] - t[0]) / (t[k] - t[0])) ** 4)
+    return EPS * _number(last), SURE * WALKED * EPS * math.sqrt(walked)
+
+
+def _number(x: Any) -> float:
+    """This number; infinity where a product of numbers that overflow is none."""
+    return math.inf if np.isnan(x) else float(x)
+
+
+def _placed(state: FloatArray, clock: Any, D: FloatArray, places: Any, at: int) -> FloatArray:
+    """Rows of (q, p) as a run with a pace has them, with this time; there is nothing of E."""
+    whole = np.zeros(D.shape[:2])
+    whole[:, places], whole[:, at] = state, clock
+    return whole
 
 
 def _by_energy(path: Any) -> FloatArray:
@@ -181,5 +243,6 @@ def _by_energy(path: Any) -> FloatArray:
     n = path.system.n
     if path.pace is None or path.pace.system.clock.block == "q":
         return np.zeros(n)
+    _, clock, E = _places(path)
     whole, v = np.asarray(path.pace.tangent[-1], float), path.system.velocity(path.q, path.p, path.t, path.params)[-1]
-    return np.abs(float(path.pace.q[-1, n]) * (whole[:n, n] - v * whole[2 * n + 1, n]))
+    return np.abs(float(path.pace.q[-1, n]) * (whole[:n, E] - v * whole[clock, E]))

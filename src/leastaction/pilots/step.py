@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ COARSER = 16.0  # times the rounding: an error as small as rounding is not chose
 ALIKE = 1.2  # times the seconds: two pilots cost the same
 TRUSTED = 0.03  # an error above this is not yet in the range where error = C h^p
 FAILS = "not accurate at any step tried"
-SLOWER_SEEN = "slower, and so not tried at this step"
+BY_ORDER = "by its order"  # what steps that were not tried would cost
 
 Tried = list[tuple[Pilot, float]]  # pilots with their errors
 
@@ -54,7 +54,19 @@ class Mark:
 def measured(lab: Lab, s: int, pace: Any, mark: Mark, whole: float, best: float) -> Option | None:
     """A member: the step for tol, and its cost for a whole run of this length, in t or in s; None if no pilot of it
     could be run. `best` are the seconds of the best run found so far.
+
+    All its pilots are told, too, with the seconds of as many steps of the option: times of short pilots scatter.
     """
+    found = _for_tolerance(lab, s, pace, mark, whole, best)
+    if found is None:
+        return None
+    fixed = min(lab.fixed(s, pace), found.seconds)
+    each = (found.seconds - fixed) / found.steps
+    pilots = ((mark.error(one), fixed + each * one.steps * one.longer(whole)) for one in lab.known(s, pace))
+    return replace(found, pilots=tuple(pilots))
+
+
+def _for_tolerance(lab: Lab, s: int, pace: Any, mark: Mark, whole: float, best: float) -> Option | None:
     tried, too_long = _tried(lab, s, pace, mark, whole, best)
     if not tried:
         return None
@@ -81,7 +93,7 @@ def measured(lab: Lab, s: int, pace: Any, mark: Mark, whole: float, best: float)
         return Option(member(s), one.h, pace, e, seconds, steps, FAILS)
     seconds, steps = lab.seconds(pace, one, longer / stretch), math.ceil(one.steps / stretch * longer)
     error = max(e * stretch**order, floor)
-    return Option(member(s), one.h * stretch, pace, error, seconds, steps, "" if kept else SLOWER_SEEN)
+    return Option(member(s), one.h * stretch, pace, error, seconds, steps, "" if kept else BY_ORDER)
 
 
 def _tried(lab: Lab, s: int, pace: Any, mark: Mark, whole: float, best: float) -> tuple[Tried, float]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.pilots.answer import Answer, answers, best_known
+from leastaction.pilots.asked import MEMBERS, member
 from leastaction.pilots.dispersion import MARGIN
 from leastaction.pilots.growth import Rounding, followed, growth_of, scales, spread_of
 from leastaction.pilots.lab import Lab, off
@@ -17,7 +18,7 @@ from leastaction.pilots.reach import HALVINGS, SECONDS, Reach
 from leastaction.pilots.search import following
 from leastaction.pilots.step import Mark
 from leastaction.pilots.ways import Ways
-from leastaction.run.advice import Growth
+from leastaction.run.advice import Growth, Option
 
 FloatArray = NDArray[np.float64]
 
@@ -60,13 +61,37 @@ class Trial:
             return None
         return asked.t0 + math.copysign(self.kept, asked.t_end - asked.t0)
 
+    def rounding_of(self, option: Option) -> Rounding:
+        """What rounding makes of the end of a run with this option. Steps of a pace keep E₀, and equal ones do not: so
+        errors on the way grow otherwise, and are looked at with this pace.
+        """
+        lab, asked = self.lab, self.lab.asked
+        if option.pace == self.answer.pace or asked.linear or asked.near is not None:
+            return self.rounding
+        s = next(s for s in MEMBERS if member(s) == option.method)
+        finest = min(lab.known(s, option.pace), key=lambda one: one.h)
+        path = followed(lab, finest, option.pace, following(asked, self.tol))
+        found = growth_of(path, spread_of(lab, path, self.scale), asked, self.tol, asked.length, self.length)[1]
+        return replace(found, largest=self.rounding.largest)
+
+    def walks_until(self, expected: float) -> float | None:
+        """The time until which the walk of rounding stays below tol, if it is expected above tol at the end: it grows
+        like t^(3/2) where errors grow like t. Pilots of the whole run have seen it.
+        """
+        asked = self.lab.asked
+        if self.whole or self.growth.rate or expected <= self.tol:
+            return None
+        return asked.t0 + (asked.t_end - asked.t0) * float(self.tol / expected) ** (2 / 3)
+
     @property
     def mark(self) -> Mark:
         """What other pilots are measured by. If errors grow beyond all bounds, the step is chosen to keep tol for as
         long as possible.
         """
-        bounded = self.horizon is None or self.aim > self.tol
-        grown = self.growth.factor if bounded else self.growth.over(self.kept - self.length)
+        grown = self.growth.factor
+        if self.horizon is not None and self.aim == self.tol:
+            later = self.kept - self.length
+            grown = self.growth.over(later) if self.growth.rate else max(1.0, self.kept / self.length)
         return Mark(self.answer.known, self.answer.unsure, self.scale, self.aim / grown / MARGIN)
 
     def run_length(self, pace: Any) -> float:

@@ -91,6 +91,8 @@ class Problem:
         computed with more digits.
     exact_reference : tuple (t, q, p) or None
         The same as SymPy numbers. None where velocities are published in place of momenta.
+    places : tuple of (t, q)
+        Positions at further times, computed with more digits, as floats; `exact_places`: as SymPy numbers.
     matrices : tuple (M, K) or None
         Of L = ½ v·Mv − ½ q·Kq, where L is of that form.
     reduced : FirstOrder or None
@@ -139,6 +141,7 @@ class Problem:
         reduced: Callable[[Problem], FirstOrder] | None = None,
         reference: tuple[Any, tuple[Any, ...], tuple[Any, ...]] | None = None,
         moving_reference: tuple[Any, tuple[Any, ...], tuple[Any, ...]] | None = None,
+        places: tuple[tuple[Any, tuple[Any, ...]], ...] = (),
     ) -> None:
         self.name, self.title, self.description, self.source = name, title, description, source
         self.exact_q0, self.exact_p0, self.exact_params, self.settings = q0, p0, dict(params), dict(settings)
@@ -170,6 +173,8 @@ class Problem:
             t, *state = moving_reference
             q, v = (np.array([to_float(x) for x in z]) for z in state)
             self.reference = (to_float(t), q, self.system.momentum(q, v, to_float(t)))
+        self.exact_places = places
+        self.places = tuple((to_float(t), np.array([to_float(x) for x in q])) for t, q in places)
         self._motions: dict[int, Motion] = {}
         known = self._motion(DOUBLE_DIGITS).period if period is None and solution is not None else period
         self.period = None if known is None else to_float(known)

@@ -12,7 +12,8 @@ refined with 34 and more digits, in steps of a pace; in the tests the orbits clo
 side of its own number (C. Burrau, 1913; V. Szebehely, C. F. Peters, Astronomical Journal 72, 1967, 876–883). After many
 close passes the mass 3 is thrown out, and the others are left as a double star. No solution is known in closed form:
 the reference state is the library's own, where P20N20Q40Gau and P24N24Q48Gau agree, with a pace and 68 digits: to
-4·10⁻¹⁹.
+4·10⁻¹⁹. The places at t = 10, 20, … 70 are from `benchmarks/accuracy.py --only pythagorean`, with the digits in which
+P16N16Q32Gau agrees for two steps, with 60 digits.
 """
 
 from __future__ import annotations
@@ -52,6 +53,24 @@ AT_3 = (
      "0.0377234960418016068", "0.940377195433725686", "0.0211081421544624798"),
     ("2.81520557245892374", "-10.5308222993715223", "0.442013721899516021",
      "2.62572215477972295", "-3.25721929435843976", "7.90510014459179934"),
+)  # fmt: skip
+
+# Of the masses 3 and 4; the mass 5 is where the centre of mass stays at rest.
+LATER = (
+    (10, ("0.7784804101380854931090928104211614736434803", "0.1413923002900861686167927708724562554154744",
+         "-2.0250924779781985861603583754525798173646470", "0.0972193841460583965024714916513109209603540")),
+    (20, ("3.0042926366963992054477232424173616099578247", "0.5119252350246858655976826453423301256919132",
+         "-1.3886265375108953924555291859798279953316177", "-0.4704760502527221681279461508363538462388880")),
+    (30, ("0.856340498897316071067973568378090240495124", "2.287093663696249937070844641159650904656594",
+         "-0.877983879031849956839638775981797656676210", "-0.865963827715747153360836084184356111367020")),
+    (40, ("-0.62200369180109712225625074534529391035883", "1.85831815789977275285740531263585895575272",
+         "0.17354455681643980011214821163693478969674", "-2.36841044328316416792227128984882159291398")),
+    (50, ("-2.70146140926552472522371055415103815343", "-3.79722268272244799632575404802190171234",
+         "1.50593819242068106663534704026482942920", "0.96081342493837606430765139207822819395")),
+    (60, ("0.743807500118082915421967315020206950", "1.939947951094863299431044540122341620",
+         "0.264010334686256538944149612397817494", "-0.731624394869963716818894950601199127")),
+    (70, ("6.93346359901188729033469620354888062", "20.26180430595171413836723483042258020",
+         "-2.00300600260598408676059458655022570", "-6.87246343582454484560749771681920350")),
 )  # fmt: skip
 
 
@@ -109,7 +128,13 @@ def pythagorean() -> Problem:
         period=sp.Integer(1),
         period_of="about the time in which the bodies fall towards each other; the motion has none",
         reference=(sp.Integer(3), *(symbolic_vector(state, 6, "the reference") for state in AT_3)),
+        places=tuple((sp.Integer(t), _with_the_third(symbolic_vector(q, 4, "the places"))) for t, q in LATER),
     )
+
+
+def _with_the_third(q: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The places of the masses 3, 4 and 5 from those of the first two."""
+    return (*q, *(-(3 * q[k] + 4 * q[k + 2]) / 5 for k in range(2)))
 
 
 def _in_a_row(name: str, title: str) -> Problem:

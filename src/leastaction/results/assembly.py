@@ -225,6 +225,8 @@ def raise_failure(path: Path, failure: Failure, step: int, now: float) -> NoRetu
     if failure.status == BRANCH_ENDS and ANY_BRANCH in path.method.text:
         reason = "Newton's iteration finds no root, and none of this size of step is connected with the motion"
     message = f"step {step} at t = {now:.6g} could not be solved with h = {h:g}: {reason}"
+    if path.pace is not None and path.output is None and (wrong := _bad_pace(path, path.pace)) is not None:
+        raise _failed(f"{wrong}. So {message}. {_before(path)} in the exception's .path", path, failure, step, now)
     if failure.iterations:
         message += f" ({failure.iterations} iterations, last increment {failure.residual:.1e} of the step)"
     if path.output is None:
@@ -240,15 +242,21 @@ def raise_failure(path: Path, failure: Failure, step: int, now: float) -> NoRetu
             f". Its energy was wrong before: from t = {right:.6g} on it changed by {error:.3g}, where the kinetic "
             f"energy was at most {size:.3g}"
         )
-    raise StepFailed(
-        f"{message}. {advice}. {_before(path)} in the exception's .path",
-        path=path,
-        step=step,
-        time=now,
-        h=path.h,
-        residual=failure.residual,
-        iterations=failure.iterations,
-    )
+    raise _failed(f"{message}. {advice}. {_before(path)} in the exception's .path", path, failure, step, now)
+
+
+def _failed(message: str, path: Path, failure: Failure, step: int, now: float) -> StepFailed:
+    residual, iterations = failure.residual, failure.iterations
+    return StepFailed(message, path=path, step=step, time=now, h=path.h, residual=residual, iterations=iterations)
+
+
+def _bad_pace(path: Path, in_s: Path) -> str | None:
+    """What is wrong with the pace in the step after the last state, if anything is."""
+    system: Any = in_s.system
+    params = system.values(in_s.params)
+    t, q, p, values = (np.asarray(x, float) for x in (path.t[-1], path.q[-1], path.p[-1], params))
+    found: str | None = system.not_positive(float(t), q, p, values, float(path.h))
+    return found
 
 
 def paths_of(

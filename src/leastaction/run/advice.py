@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from leastaction.methods import method as method_named
 from leastaction.numbers.notation import to_text
 from leastaction.reading import entry, integer, listing, mapping, real, text
 from leastaction.systems.pace import AUTO, OWN
@@ -17,11 +18,14 @@ if TYPE_CHECKING:
 
 EPS = float(np.finfo(float).eps)
 MOST_OPTIONS = 1000  # that a file may tell of
+LEAST_RANGE = 5.0  # of the seconds of a plot: labels of a smaller one overlap
 
 
 @dataclass(frozen=True)
 class Option:
-    """A way to run: what it would cost, and why it was left out, if it was. NaN: not measured."""
+    """A way to run: what it would cost, and why it was left out, if it was. NaN: not measured. `pilots` are errors and
+    seconds of it with several steps, the longest first: as measured, or by formulas for linear systems.
+    """
 
     method: str
     h: float
@@ -30,6 +34,11 @@ class Option:
     seconds: float
     steps: int
     why: str = ""
+    pilots: tuple[tuple[float, float], ...] = field(default=(), repr=False)
+
+    @property
+    def label(self) -> str:
+        return self.method if self.pace is None else f"{self.method}, pace {shown_pace(self.pace)}"
 
 
 @dataclass(frozen=True)
@@ -76,8 +85,8 @@ class Advice:
     chosen : Option
         The cheapest option that keeps `tol`, or the most accurate one if none does.
     options : tuple of Option
-        All ways to run that were measured or computed, the cheapest first: method, h, pace, error, seconds, steps, and
-        why it was not taken.
+        All ways to run that were measured or computed, the cheapest first: method, h, pace, error, seconds, steps, why
+        it was not taken, and `pilots`: errors and seconds with other steps, which `plot` draws.
     growth : Growth or None
         How errors grow until the end of the run.
     horizon : float or None
@@ -155,22 +164,30 @@ class Advice:
             )
             rows.append([
                 mark, one.method, f"{one.h:.6g}", shown_pace(one.pace), error, seconds, str(one.steps), f"{memory:.3g}",
-                one.why,
+                one.why or self._slower(one),
             ])  # fmt: skip
         wide = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
         return ["  ".join(x.ljust(w) for x, w in zip(row, wide, strict=True)).rstrip() for row in rows]
+
+    def _slower(self, one: Option) -> str:
+        """How much longer an option takes than the chosen one took in the same table."""
+        ratio = one.seconds / next((row.seconds for row in self.options if self._is_chosen(row)), math.nan)
+        longer = f"{ratio:{'.2g' if ratio < 10 else '.0f'}} times as long" if ratio >= 1.05 else "about as long"
+        return "" if self._is_chosen(one) else longer
 
     def _is_chosen(self, option: Option) -> bool:
         """Whether the run was made with this option. Its step may have become shorter on the way."""
         return (option.method, option.pace) == (self.chosen.method, self.chosen.pace)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the seconds and the error of every option, log–log, with the tolerance as a line.
+        """Draw work against precision, log–log: for every option the error and the seconds of a whole run, as its
+        pilots predict them with several steps; all steps of an option count alike. Where one pilot was run, a dotted
+        line has the order of the member. The tolerance is a vertical line, and a star is the option that was chosen.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to draw. Without `ax` a new figure is made.
+            Where to draw. Without `ax` a new figure is made, with the legend beside the axes.
 
         Returns
         -------
@@ -183,20 +200,27 @@ class Advice:
         """
         if self.tol is None:
             raise ValueError("this advice is about the pace alone: la.advise, or tol=, compares methods and steps")
+        beside = ax is None
         if ax is None:
             import matplotlib.pyplot as plt
 
-            ax = plt.subplots()[1]
-        for one in self.options:
-            ax.loglog(
-                one.seconds,
-                max(one.error, EPS),
-                "o" if self._is_chosen(one) else ".",
-                color="C0" if one.pace is None else "C1",
-            )
-            ax.annotate(f" {one.method}", (one.seconds, max(one.error, EPS)), fontsize="x-small")
-        ax.axhline(self.tol, color="0.6", linewidth=0.8)
-        ax.set(xlabel="seconds", ylabel="error of the position at the end", title=f"{self.system}, tol = {self.tol:g}")
+            ax = plt.subplots(figsize=(7, 4), layout="constrained")[1]
+        options = sorted(self.options, key=lambda one: (method_named(one.method).order, one.pace is not None))
+        colours = {name: f"C{k}" for k, name in enumerate(dict.fromkeys(one.method for one in options))}
+        for one in options:
+            _draw(ax, one, colours[one.method])
+        ax.axvline(self.tol, color="0.6", linewidth=0.8, zorder=0, label="tol")
+        for one in filter(self._is_chosen, options):
+            (star,) = ax.plot(max(one.error, EPS), one.seconds, "*", color=colours[one.method], label="chosen")
+            star.set(markersize=13, markeredgecolor="k")
+        ax.set(xscale="log", yscale="log")
+        low, high = ax.get_ylim()
+        wider = max(1.0, math.sqrt(LEAST_RANGE * low / high))
+        ax.set_ylim(low / wider, high * wider)
+        ax.tick_params(axis="x", which="minor", labelbottom=False)  # these would overlap
+        where = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if beside else {"loc": "best"}
+        ax.legend(fontsize="small", **where)
+        ax.set(xlabel="error of the position at the end", ylabel="seconds", title=f"{self.system}, tol = {self.tol:g}")
         return ax
 
     def record(self) -> dict[str, Any]:
@@ -251,6 +275,17 @@ def shown_pace(pace: Any) -> str:
     return "" if pace is None else pace if isinstance(pace, str) else getattr(pace, "__name__", "σ")
 
 
+def _draw(ax: Axes, one: Option, colour: str) -> None:
+    """The curve of an option; of one pilot the slope of its order, seconds ~ error^(−1/order), a decade each way."""
+    marker, dashes = ("o", "-") if one.pace is None else ("^", "--")
+    points = np.array(one.pilots or [(one.error, one.seconds)])
+    error, seconds = np.maximum(points[:, 0], EPS), points[:, 1]
+    ax.plot(error, seconds, marker + dashes, color=colour, label=one.label, markersize=4, linewidth=1)
+    if len(points) == 1:
+        x = error * [0.1, 10.0]
+        ax.plot(x, seconds * (x / error) ** (-1 / method_named(one.method).order), ":", color=colour, linewidth=1)
+
+
 def with_pace(run: Any, given: Advice | None) -> Advice | None:
     """The advice of a run in s, with the pace if the library has made the pace."""
     if not run.system.automatic:
@@ -266,11 +301,16 @@ def with_pace(run: Any, given: Advice | None) -> Advice | None:
 def _recorded(one: Option) -> dict[str, Any]:
     pace = None if one.pace is None else shown_pace(one.pace)
     numbers = {name: _text(getattr(one, name)) for name in ("h", "error", "seconds")}
-    return {"method": one.method, "pace": pace, "steps": one.steps, "why": one.why, **numbers}
+    pilots = [[_text(error), _text(seconds)] for error, seconds in one.pilots]
+    return {"method": one.method, "pace": pace, "steps": one.steps, "why": one.why, "pilots": pilots, **numbers}
 
 
 def _option(record: Any) -> Option:
     pace = entry(mapping(record, "an option"), "pace")
+    pilots = listing(record.get("pilots", []), "the pilots of an option")  # earlier versions had none
+    if len(pilots) > MOST_OPTIONS:
+        raise ValueError(f"an option has at most {MOST_OPTIONS} pilots")
+    pairs = (listing(pair, "error and seconds of a pilot", 2) for pair in pilots)
     return Option(
         method=text(entry(record, "method"), "method"),
         h=_real(entry(record, "h")),
@@ -279,6 +319,7 @@ def _option(record: Any) -> Option:
         seconds=_real(entry(record, "seconds")),
         steps=integer(entry(record, "steps"), "steps"),
         why=text(entry(record, "why"), "why"),
+        pilots=tuple((_real(error), _real(seconds)) for error, seconds in pairs),
     )
 
 

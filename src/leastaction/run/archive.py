@@ -41,7 +41,7 @@ from leastaction.reading import entry, floats, integer, listing, mapping, number
 from leastaction.run.advice import Advice
 from leastaction.run.batches import check_state, lanes, state_size
 from leastaction.run.drive import Part
-from leastaction.run.given import points_of
+from leastaction.run.given_inputs import points_of
 from leastaction.run.plan import Plan
 from leastaction.run.standing import Block, Standing, Status
 from leastaction.run.starts import Starts

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from leastaction.backends.backend import Backend
 from leastaction.backends.composed import ComposedStepper
 from leastaction.backends.galerkin import GalerkinStepper
-from leastaction.backends.rk4 import RK4Lanes
+from leastaction.backends.rk4 import RK4Stepper
 from leastaction.backends.rows import Row
 from leastaction.backends.status import (
     BRANCH_ENDS,
@@ -125,7 +125,7 @@ def at_work(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
     system, method = cast("Lagrangian", plan.system), plan.method  # all others go one by one
     start = Start(plan.t0, starts.q, starts.p, starts.v, plan.h, starts.params, starts.inputs)
     if isinstance(method, RungeKutta4):
-        found: Stepper = RK4Lanes(system, method, start, plan.row, width, starts.status)
+        found: Stepper = RK4Stepper(system, method, start, plan.row, width, starts.status)
     elif isinstance(method, Composition):
         composed = ComposedStepper(system, method, start, plan.row, width)
         composed.leave(starts.status)

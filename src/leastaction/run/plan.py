@@ -17,7 +17,7 @@ from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import Digits, Reals, reals
 from leastaction.run.advice import Advice
 from leastaction.run.checks import MOST_STEPS, check_times, count_steps, number, positive
-from leastaction.run.given import given_inputs
+from leastaction.run.given_inputs import given_inputs
 from leastaction.run.reductions import Reduction, wanted
 from leastaction.run.starts import Starts, begin, begin_paced, check_events_begin
 from leastaction.step.inputs import Inputs

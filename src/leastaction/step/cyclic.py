@@ -12,16 +12,8 @@ that are not cyclic has the Program
     (t, q_r, v_r, params and p_c) ↦ f_r, m_r, v_c,
 
 and q_c⁺ = q_c + Σ_i h b_i v_c,i, p_c⁺ = p_c. This is the same step, with fewer unknowns, and often a simpler one: that
-of a top has one coordinate of three, whose mass is constant and whose force does not depend on its velocity.
-
-Poles. Where a pivot of M_cc is zero, the chart has a pole, as at θ = 0 of a spherical pendulum, M_cc = sin²θ. A motion
-with p_c ≠ 0 does not pass there, since v_c and the energy would be infinite. But nodes on both sides of a pole may miss
-it, and then the step leaps over it without a word: the other coordinates see a force that is smooth at every node. What
-tells is the pivot. It does not change its sign at a pole, so it goes like the square of the distance: in parts of the
-distance of two nodes, if they have the pole midway between them, it is ¼ at both and 9/4 at the next ones. Wherever a
-pole lies among the nodes of Gauss' rules, s ≥ 3, two neighbours differ by a factor of more than 5.8, of more than 8 if
-s ≥ 8, and of sin²θ in a step of two radians by more than 5 if s ≥ 4. A pivot that the nodes resolve changes by less
-from a node to the next. So a step leaps where two neighbours differ by more than STEEP.
+of a top has one coordinate of three, whose mass is constant and whose force does not depend on its velocity. Where M_cc
+is singular the chart has a pole (`step.poles`).
 
 The velocities are eliminated without pivoting. Where that loses digits at a node (`step.pivots`), as it may where M is
 regular but not definite, the step of all coordinates is solved. A system that loses digits everywhere is not reduced.
@@ -39,9 +31,6 @@ import numpy as np
 from leastaction.program import Builder, Program
 from leastaction.step.form import Step, Term
 from leastaction.step.pivots import lost_digits
-
-STEEP = 4.0  # a step leaps where a pivot of M_cc at a node is more than so many times that at the next one
-LEAPT = 3.0  # what a state remembers of chords that ended so
 
 
 @dataclass(frozen=True)
@@ -105,7 +94,8 @@ def _passes(program: Program, params: int) -> bool:
 
 def _reduced(term: Term, parts: Cyclic) -> Term:
     """The term of the free coordinates, which also gives the cyclic velocities, `turning`; the pivots of M_cc, of those
-    that change; and `lost`: zero, or no number where the elimination of the velocities loses digits.
+    that change, and their `steepness`, ∂/∂q_r; the `barrier` U, if v = 0; and `lost`: zero, or no number where the
+    elimination of the velocities loses digits.
     """
     from leastaction.trace.differentiate import jacobian
 
@@ -125,24 +115,42 @@ def _reduced(term: Term, parts: Cyclic) -> Term:
 
     M = inlined(term.slopes.select("m_v"), nothing)["m_v"]
     m = inlined(term.program.select("m"), nothing)["m"]
-    turning, found_pivots = _solved(
-        B,
-        [[M[j * n + k] for k in cyclic] for j in cyclic],
-        [B.sub(p, m[j]) for j, p in zip(cyclic, momenta, strict=True)],
-    )
+    missing = [B.sub(p, m[j]) for j, p in zip(cyclic, momenta, strict=True)]
+    turning, found_pivots = _solved(B, [[M[j * n + k] for k in cyclic] for j in cyclic], missing)
+    barrier = B.sum(B.mul(p, v) for p, v in zip(missing, turning, strict=True))
     found = inlined(term.program.select("f", "m"), turning)
     forces, carried = ([found[name][j] for j in free] for name in ("f", "m"))
     slopes = jacobian(B.build(f=forces, m=carried), "q", "v").select("f", "m", "f_q", "f_v", "m_q", "m_v")
     pivots = [k for k in found_pivots if B.build(pivot=[k]).depends("pivot", "t", "q")]
+    if "inputs" in sizes and B.build(barrier=[barrier]).depends("barrier", "inputs"):
+        pivots = []  # U is known at nodes alone, not between them
     order = (*cyclic, *free)
     lost = lost_digits(B, [[M[j * n + k] for k in order] for j in order], len(cyclic))
-    program = B.build(f=forces, m=carried, turning=turning, pivots=pivots, lost=[lost])
+    steepness = B.inline(jacobian(B.build(pivots=pivots), "q").select("pivots_q"), **{x: B.input(x) for x in sizes})
+    program = B.build(
+        f=forces, m=carried, turning=turning, pivots=pivots, steepness=steepness["pivots_q"], barrier=[barrier],
+        lost=[lost],
+    )  # fmt: skip
     return Term(program, slopes, still=tuple(free.index(j) for j in term.still))
 
 
-def leaps(pivot: Any, following: Any) -> Any:
-    """Whether a pivot of M_cc and that at the next node differ by a factor of more than STEEP, or in their signs."""
-    return (pivot - STEEP * following) * (STEEP * pivot - following) > 0.0
+def barrier(step: Step) -> Program | None:
+    """(t, q, p, params) ↦ U of the cyclic coordinates of a step; None where its chart has no poles."""
+    own = reduced(step)
+    if own.of is None or not dict(own.terms[0].program.outputs)["pivots"]:
+        return None
+    program = own.terms[0].program.select("barrier")
+    B = Builder([("t", 1), ("q", step.n), ("p", step.n), ("params", step.params)])
+    q, p = B.input("q"), B.input("p")
+    given = {
+        "t": B.input("t"),
+        "q": [q[j] for j in own.of.free],
+        "v": [B.const(0.0)] * own.n,
+        "params": [*B.input("params"), *(p[j] for j in own.of.cyclic)],
+    }
+    unread = B.const(0.0)
+    found = B.inline(program, **{name: given.get(name, [unread] * size) for name, size in program.inputs})
+    return B.build(barrier=found["barrier"])
 
 
 def _solved(B: Builder, matrix: list[list[int]], right: list[int]) -> tuple[list[int], list[int]]:

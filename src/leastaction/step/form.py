@@ -28,6 +28,13 @@ so that both g = 0 and ġ = 0 hold where a step ends. λ^0 of the next step take
 depend on μ, which is gauge there. With s = 1 and the trapezoidal rule this is RATTLE; the order is that of the method
 without constraints, min(2s, u), in q and in p, with Gauss and with Lobatto rules.
 
+A retraction x ⊕ z in place of q + z, as that of rotations, is another Program: of L(x ⊕ q, ∂(x ⊕ q) v), with x among
+the parameters and q the coordinates about x. Where x moves on to the place of the body, q becomes zero and p is carried
+over by the derivative of the chart, a canonical change (`tests/test_step_form.py` turns a heavy body so). If x moved in
+every step, −∂L_d/∂q_k would contain the derivative by x, too: the last equation would need one more output of the
+Program, and would not be linear in it. So x stays for some steps, and the step is symplectic. It keeps momenta of
+symmetries that act on q by matrices; unit quaternions with |q|² = 1 as a constraint keep those of rotations, too.
+
 The rounding rule. In float64 the numbers h w_i and l_ν′(τ_i)/h are rounded once (l′ times a rounded 1/h), and gather
 and scatter share them: so the equations are those of a discrete action whose coefficients are a rounding away from the
 method's, and the step is symplectic. That is why R_s is written with l_s − 1 instead of an l_0 of its own: if both were
@@ -61,8 +68,7 @@ added to the increment of the next step, but to what rounding leaves over there 
 
 What is left where an iteration ends has a side, too. Chords come from the side of the prediction, in step after step,
 so that a thousandth of ε, relative to the step, is no chance, and is seen as a drift of up to 10⁻⁴ ε. So steps end with
-the forces at the last place. Separable chords of the loops, which take z and the impulse from the same forces, go on
-until less is left (`step.verdict`, ONE_SIDED).
+the forces at the last place, and mass chords of the loops go on until less is left (`step.verdict`, ONE_SIDED).
 """
 
 from __future__ import annotations

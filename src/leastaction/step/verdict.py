@@ -52,6 +52,12 @@ however stiff it is. So where a step is in doubt, or coarse, its iteration goes 
 Its root is good if it is the only one in a box around it (`backends.fused.uniqueness`): the root itself says how wide
 the box has to be, not the prediction, nor the velocity, which tells nothing where h ω is large.
 
+Steady. An increment of some ε (ROUNDING) is rounding for the most part, and its size is chance. If the verdict looked
+at that size, chance would decide where the iteration ends: rather where rounding has led back to the place before,
+which lies on the side of the prediction. Roundings would be chosen, in step after step: the energy of charges by
+shifted chords drifted by up to 4.8·10⁻⁴ ε a step. So there such an increment counts as θ δ_{k−1}, with the rate θ
+before it, or as ROUNDING where that is less, and so do those that follow: longer increments decide how many there are.
+
 In continuation (`step.continuation`) scale_j is at least the longest step of coordinate j on the way from h = 0: a
 coordinate that turns back and passes the place where it began has no step there, and would have no scale. A coordinate
 that has not moved at all on the way has no reach, either: if it moves now, as a body that another one meets, then
@@ -139,7 +145,7 @@ DEAR = 3  # where a fresh Jacobian costs more than so many chords, the second it
 # chord's increment is the rounding of momenta, and whether the root will be shown to be the only one (`unique`).
 SEEN = ("size", "before", "iterations", "sound", "off", "far", "doubt", "hidden", "unique")
 # What it answers to loops that do not begin again.
-DECISIONS = ("solved", "ended", "good", "doubt", "keep", "left")
+DECISIONS = ("solved", "ended", "good", "doubt", "keep", "left", "size")
 
 
 def verdict(
@@ -155,18 +161,20 @@ def verdict(
     unique: Any = None,
     finished: bool = False,
     sided: bool = False,
+    steady: Any = None,
     negligible: Any = NEGLIGIBLE * EPS,
     acceptable: Any = ACCEPTABLE,
 ) -> dict[str, Any]:
     """From what was SEEN of an iteration: solved, ended, good, doubt and keep, each 1 or 0; `left`, what comes next;
-    `counts`, by which the number of iterations is to grow: by one, or by less where the iteration begins again; and
-    `anew`, whether it does so with another scale.
+    `size`, as which the increment counts; `counts`, by which the number of iterations is to grow: by one, or by less
+    where the iteration begins again; and `anew`, whether it does so with another scale.
 
     fresh     whether this iteration had a fresh Jacobian
     chords    how many iterations with a kept Jacobian cost about as much as a fresh one
     checked   whether a root must be seen to be the one nearby; else any root is good, and nothing is in doubt
     known     a rate by which increments shrink, if it is known from before: rounding may hide it now, and where an
               increment is no more than rounding, it also tells how long the increment would have been without
+    steady    the same rate, of chords that chance must not end: an increment that is rounding counts as this rate says
     again     whether chords may begin again from the place they have reached
     twice     whether this chord corrects twice, while the first one corrected once
     hidden    how many times a chord's increment is contained in the rounding of momenta, zero if nobody has looked
@@ -180,6 +188,9 @@ def verdict(
     enough = negligible * FINISHED if finished else negligible * ONE_SIDED if sided else negligible
     size, before, iterations = x["size"], x["before"], x["iterations"]
     first, second = iterations < 1, (iterations < 2) & ~(iterations < 1)
+    if steady is not None:
+        rounding = negligible * ROUNDING
+        size = (~first & (size <= rounding)).where((before * steady).op("min", rounding), size)
     rate = size / before
     gain = rate  # of a chord that follows
     if fresh and chords <= DEAR:
@@ -227,6 +238,7 @@ def verdict(
         "doubt": doubt,
         "keep": keep,
         "left": left,
+        "size": size,
         "counts": counts,
         "anew": anew,
     }
@@ -263,16 +275,16 @@ def _power(x: Any, exponent: int) -> Any:
 
 
 def verdict_program(
-    fresh: bool, chords: int, checked: bool = True, sided: bool = False, known: bool = False
+    fresh: bool, chords: int, checked: bool = True, sided: bool = False, steady: bool = False
 ) -> Program:
-    """The verdict as a Program: SEEN, negligible, acceptable and, if known, the rate ↦ solved, ended, good, doubt,
-    keep, left.
+    """The verdict as a Program: SEEN, negligible, acceptable and, if steady, the rate ↦ solved, ended, good, doubt,
+    keep, left, size.
     """
-    B = Builder([(name, 1) for name in (*SEEN, "negligible", "acceptable", *(["rate"] if known else []))])
+    B = Builder([(name, 1) for name in (*SEEN, "negligible", "acceptable", *(["rate"] if steady else []))])
     x = {name: B.values(name)[0] for name, _ in B.inputs}
     negligible, acceptable = x["negligible"], x["acceptable"]
     found = verdict(
-        x, fresh=fresh, chords=chords, checked=checked, known=x.get("rate"), hidden=x["hidden"], unique=x["unique"],
-        sided=sided, negligible=negligible, acceptable=acceptable,
+        x, fresh=fresh, chords=chords, checked=checked, hidden=x["hidden"], unique=x["unique"], sided=sided,
+        steady=x.get("rate"), negligible=negligible, acceptable=acceptable,
     )  # fmt: skip
     return B.build(**{name: indices([value], B) for name, value in found.items() if name in DECISIONS})

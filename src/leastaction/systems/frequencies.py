@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.backends.field import slopes
 from leastaction.backends.points import evaluate
 
 if TYPE_CHECKING:
@@ -49,14 +50,12 @@ def fastest(
 
 def _rate(system: Mechanics, t: float, q: FloatArray, v: FloatArray, a: FloatArray, params: FloatArray) -> float:
     """The largest eigenvalue of ∂(q̇, v̇)/∂(q, v); zero where L is not regular."""
-    n, program = system.n, system.acceleration_slopes
-    at = {"t": [t], "q": q, "v": v, "params": params, "a": a}
-    found = evaluate(program, np.concatenate([at[name] for name, _ in program.inputs])[None])[0]
-    node = evaluate(system.node, np.concatenate([[t], q, v, params])[None])[0]
-    mass = node[system.node.output_slice("m_v")].reshape(n, n)
-    right = np.concatenate([found[program.output_slice(name)].reshape(n, n) for name in ("g_q", "g_v")], axis=1)
+    n = system.n
+    given = np.concatenate([[t], q, v, params, a])
+    by = evaluate(slopes(system, "lagrange", ()), given[None])[0, 2 * n :].reshape(3 * n, 3 * n)
+    mass, right = -by[2 * n :, 2 * n :], by[2 * n :, : 2 * n]
     try:
-        slopes = np.concatenate([np.eye(n, 2 * n, n), np.linalg.solve(mass, right)])
-        return float(np.abs(np.linalg.eigvals(slopes)).max())
+        whole = np.concatenate([np.eye(n, 2 * n, n), np.linalg.solve(mass, right)])
+        return float(np.abs(np.linalg.eigvals(whole)).max())
     except np.linalg.LinAlgError:
         return 0.0

@@ -16,7 +16,7 @@ from leastaction.backends.composed import ComposedStepper
 from leastaction.backends.fused.rk4 import rk4_program
 from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.backends.native import fingerprint
-from leastaction.backends.rk4 import RK4Stepper, RK4Tangent
+from leastaction.backends.rk4 import RK4Stepper
 from leastaction.backends.rows import Row
 from leastaction.backends.status import BRANCH_ENDS
 from leastaction.backends.stepper import Start
@@ -26,12 +26,12 @@ from leastaction.numbers.notation import to_texts
 from leastaction.program import Builder, Program
 from leastaction.reading import entry, integer, mapping, numbers, text
 from leastaction.step.inputs import shapes_from, shapes_of
+from leastaction.systems.arguments import degrees, fewer, takes_time, values_of
 from leastaction.systems.beginning import check_start
+from leastaction.systems.defaults import Usual
 from leastaction.systems.failures import explained
 from leastaction.systems.forces import DRIVEN, check_inputs, taken, total_force, with_inputs
-from leastaction.systems.given import degrees, fewer, takes_time, values_of
 from leastaction.systems.many import Many
-from leastaction.systems.usual import Usual
 
 if TYPE_CHECKING:
     from leastaction.systems.sums import Sum
@@ -394,8 +394,6 @@ class Lagrangian(Many, Usual):
             return ComposedStepper(self, method, start, row)
         if isinstance(method, Galerkin):
             return GalerkinStepper(self, method, start, row)
-        if row is not None and row.varied:
-            return RK4Tangent(self, method, start, row)
         return RK4Stepper(self, method, start, row)
 
     def explain(self, status: int, h: float) -> tuple[str, str]:

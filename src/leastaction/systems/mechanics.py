@@ -21,7 +21,7 @@ from leastaction.errors import DegenerateLagrangianError
 from leastaction.numbers.rounding import FLOAT64, Reals
 from leastaction.program import Program
 from leastaction.step.inputs import flat
-from leastaction.systems.given import Given, Params, values_of
+from leastaction.systems.arguments import Given, Params, values_of
 from leastaction.systems.programs import Programs
 from leastaction.systems.regularity import is_regular
 

@@ -64,6 +64,7 @@ LONGEST = 600  # instructions of a pace that the library makes; its derivatives 
 OWN = ("pace σ₀", "pace W")
 STIFF = "pace C"
 UNTIL = "pace t_end"
+LOOKED = 65  # places in a step that failed, at which the sign of σ is looked for
 STIFFNESS = 30.0  # C in units of σ W at the start
 _NEVER_NEGATIVE = {"sqrt", "sq", "abs", "exp", "cosh", "hypot"}  # operations whose results are never negative …
 _SAME_SIGN = {
@@ -208,6 +209,26 @@ class Paced(Lagrangian):
         """Why a step of s could not be done, and what to try."""
         reason, advice = super().explain(status, h)
         return reason, f"{advice}. A step has no solution, either, where the pace σ is not positive"
+
+    def not_positive(self, t: float, q: FloatArray, p: FloatArray, params: FloatArray, h: float) -> str | None:
+        """Where the pace is no positive number in the next step h of s, and what to do; None if it is positive there.
+        The way is q + v τ + ½ a τ², dτ = σ ds.
+        """
+        own = params[: len(self.of.values())]
+        v, tau = self.of.velocity(q, p, t, own), 0.0
+        with np.errstate(all="ignore"):
+            for _ in range(LOOKED):
+                (there,) = self.of.places_ahead(t, q[None], v[None], own[None], [tau])
+                there = there if np.isfinite(there).all() else q[None] + v * tau
+                (sigma,) = self.paces(np.array([t + tau]), there, params[None])
+                if not 0 < sigma < np.inf:
+                    return (
+                        f"the pace must be a positive number wherever the motion goes; ahead, at t ≈ {t + tau:.6g}, "
+                        f"q ≈ {there[0]}, it is σ = {sigma:.3g}. Give a pace that is positive there, too, or end the "
+                        "run before, with an event"
+                    )
+                tau += float(sigma) * h / (LOOKED - 1)
+        return None
 
     def record(self) -> dict[str, Any]:
         """What a file's header says of the system."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from leastaction.program import Builder, Program
+from leastaction.program import Program
 from leastaction.step.constraints import end, geometry, held, reaction
 from leastaction.step.form import End, Term, with_rest
 from leastaction.step.inputs import size_of
@@ -143,18 +143,3 @@ class Programs:
             m_v=second.output("Lvv"),
             **{name: second.output(block) for name, block in further.items()},
         )
-
-    @cached_property
-    def acceleration_slopes(self) -> Program:
-        """(t, q, v, params, a) ↦ g = f − m_q v − m_t − m_v a, which is zero; and g_q, g_v, g_params, g_t."""
-        from leastaction.trace import jacobian
-
-        n, node = self.n, self.node
-        B = Builder([*node.inputs, ("a", n)])
-        at = B.inline(node, **{name: B.input(name) for name, _ in node.inputs})
-        v, a = B.input("v"), B.input("a")
-        g = []
-        for j in range(n):
-            moved = B.sum(B.add(B.mul(at["m_q"][j * n + k], v[k]), B.mul(at["m_v"][j * n + k], a[k])) for k in range(n))
-            g.append(B.sub(at["f"][j], B.add(moved, at["m_t"][j])))
-        return jacobian(B.build(g=g), "q", "v", "params", "t")

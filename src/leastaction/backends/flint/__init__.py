@@ -16,8 +16,8 @@ iteration    the equations of a Step, solved by Newton
 prediction   where the next step's iteration begins
 run          steps one after the other
 galerkin     runs of the family
-rk4          runs of the Runge–Kutta method
-tangent      runs of both kinds, with their derivatives
+rk4          runs of the Runge–Kutta method, and their derivatives
+tangent      runs of the family and of linear systems, with their derivatives
 composed     runs of compositions
 linear       Quadratic systems: one matrix, applied again and again
 """
@@ -36,7 +36,7 @@ from leastaction.backends.flint.linear import LinearMechanics, LinearStepper
 from leastaction.backends.flint.mechanics import Mechanics
 from leastaction.backends.flint.rk4 import RK4Stepper
 from leastaction.backends.flint.run import Run
-from leastaction.backends.flint.tangent import GalerkinTangent, LinearTangent, RK4Tangent
+from leastaction.backends.flint.tangent_runs import GalerkinTangent, LinearTangent
 from leastaction.backends.rows import Row
 from leastaction.backends.stepper import Start
 from leastaction.methods import Composition, Galerkin, Method
@@ -74,4 +74,4 @@ def stepper(mechanics: Mechanics | LinearMechanics, method: Method, start: Start
     if isinstance(method, Galerkin):
         step = step_of(mechanics.system, method)
         return (GalerkinTangent if row.varied else GalerkinStepper)(mechanics, step, start, row)
-    return (RK4Tangent if row.varied else RK4Stepper)(mechanics, method, start, row)
+    return RK4Stepper(mechanics, method, start, row)

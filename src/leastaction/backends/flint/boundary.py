@@ -7,26 +7,32 @@ With q⁰ = q_k and q^s = q_{k+1} given, R_ν = 0 (0 < ν < s) determines z^1 �
 
 p_k = −D₁L_d and p_{k+1} = D₂L_d. Their derivatives follow from those of R and the impulse with dz^s = dq_{k+1} − dq_k
 and the inner dz eliminated.
+
+Several motions may join the same ends. The one that is found is connected with h → 0, where the motion is uniform, by
+steps that are shorter and shorter and have the same mean velocity: they end at q_k + x (q_{k+1} − q_k) after x h, x ≤
+1. Verdict and continuation are those of every step (`step.verdict`, `step.continuation`). The determinant that keeps
+its sign is here that of ∂R_ν/∂z^μ with 0 < ν, μ < s. It vanishes where the ends are conjugate: neighbouring motions
+from q_k then meet in q_{k+1}, p_k is no function of the ends, and the branch folds, or crosses another one.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import flint
 
+from leastaction.backends.flint.coarse import is_coarse
+from leastaction.backends.flint.continuation import Beginning, follow, prolong
 from leastaction.backends.flint.evaluate import function
-from leastaction.backends.flint.sizes import largest
-from leastaction.backends.flint.sweep import Layout, Linearised, Sweep
-from leastaction.numbers.conversion import Balls, balls
+from leastaction.backends.flint.iteration import Problem, solve_step
+from leastaction.backends.flint.sweep import Layout, Linearised, Sweep, spread
+from leastaction.backends.status import GOING_WELL
+from leastaction.numbers.conversion import Balls, balls, identity
 from leastaction.step.form import Step
 from leastaction.systems.lagrangian import Lagrangian
-
-MOST_ITERATIONS = 30
-SPARE_BITS = 60  # of the working precision beyond `bits`
-CONTRACTS = 0.25  # by how much the second increment must be shorter than the first
-FIRST, GROWTH, LEAST = 1 / 16, 2.0, 1.05  # continuation: the part of h to begin with, and how it grows
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,72 +48,87 @@ class Between:
     D22: Any
 
 
+class Held:
+    """The equations R_1 … R_{s−1} at h, for z^1 … z^{s−1}, with the end z^s held."""
+
+    def __init__(self, sweep: Sweep, end: Balls) -> None:
+        self.sweep, self.end, self.layout, self.h = sweep, end, sweep.layout, sweep.h
+        self.n, self.s, self.N = sweep.n, sweep.s - 1, (sweep.s - 1) * sweep.n
+        self.places = [range(j, self.N, self.n) for j in range(self.n)]
+        self.short = sweep.short[: self.s]  # these equations, and these unknowns, are the first
+
+    def residual(self, t: Any, q: Balls, p: Balls, z: Balls) -> tuple[Balls, Balls]:
+        R, impulse = self.sweep.residual(t, q, p, z + self.end)
+        return R[: self.N], impulse
+
+    def linearised(self, t: Any, q: Balls, p: Balls, z: Balls) -> Linearised:
+        at = self.sweep.linearised(t, q, p, z + self.end, inverted=False)
+        jacobian, inverse = _rows(_columns(at.jacobian, 0, self.N), 0, self.N), None
+        with suppress(ZeroDivisionError):
+            inverse = jacobian.solve(identity(self.N), algorithm="approx").mid()
+        return at._replace(
+            residual=at.residual[: self.N], jacobian=jacobian, entries=jacobian.entries(), inverse=inverse,
+            slope=_columns(at.slope, 0, self.N),
+        )  # fmt: skip
+
+    def noise(self, p: Balls, at: Linearised) -> Balls:
+        return spread(self, at, self.sweep.summed(p, at)[: self.N])
+
+    def mass(self, at: Linearised) -> Balls:
+        return self.sweep.mass(at)
+
+
 class Boundary:
-    """Steps of length h between positions, correct to `bits` at a working precision of SPARE_BITS more."""
+    """Steps of length h between positions, with so many bits."""
 
     def __init__(self, system: Lagrangian, step: Step, params: Balls, h: Any, digits: int, bits: int) -> None:
-        self.n, self.s, self.bits = step.n, step.s, bits
-        self._h, self._layout = h, Layout(step, params, digits)
+        self.n, self.s, self._bits = step.n, step.s, bits
         self._value = function(system.program, system.program.output("L"), params)
-        self._d = balls(step.controls(digits))[1:]
-        self._sweep = Sweep(self._layout, h)
+        self._d, self._none = balls(step.controls(digits)), [flint.arb(0)] * step.n
+        layout = Layout(step, params, digits)
+        self._sweeps = lru_cache(maxsize=128)(lambda x: Sweep(layout, h if x == 1.0 else (h * x).mid()))
+        self._sweep, self._h = self._sweeps(1.0), h
 
-    def solve(self, t: Any, left: Balls, right: Balls) -> Between | None:
-        """The step from left at time t to right; None where the inner values are not found."""
+    def solve(self, t: Any, left: Balls, right: Balls) -> Between | float:
+        """The step from left at time t to right; or, where there is none, the largest part of it that there is."""
         moved = [(b - a).mid() for a, b in zip(left, right, strict=True)]
-        z = [(d * x).mid() for d in self._d for x in moved]
-        found = self._newton(self._sweep, t, left, z) if self.s > 1 else z
-        if found is None:
-            found = self._continued(t, left, z)
-        return None if found is None else self._described(t, left, found)
+        if self.s == 1:
+            return self._described(t, left, moved)
 
-    def _newton(self, sweep: Sweep, t: Any, q: Balls, z: Balls) -> Balls | None:
-        """Newton's iteration for the inner values, with the end held fixed; None where it does not contract at once."""
-        n, inner = self.n, (self.s - 1) * self.n
-        none = [flint.arb(0)] * n
-        near, tiny, last = flint.arb((1, -(self.bits // 2) - 8)), flint.arb((1, -SPARE_BITS)), None
-        for _ in range(MOST_ITERATIONS):
-            at = sweep.linearised(t, q, none, z, inverted=False)
-            A = flint.arb_mat([row[:inner] for row in at.jacobian.tolist()[:inner]])
-            try:
-                change = A.mid().solve(flint.arb_mat(inner, 1, at.residual[:inner]).mid(), algorithm="approx")
-            except ZeroDivisionError:
-                return None
-            dz = change.mid().entries()
-            z = [(a - b).mid() for a, b in zip(z, dz, strict=False)] + z[inner:]
-            # Each coordinate is measured on its own scale; a coordinate at rest moves by rounding alone.
-            scale = [largest(z[j::n]) + tiny * (abs(a) + largest(z)) for j, a in enumerate(q)]
-            size = max((largest(dz[j::n]) / at_rest).mid() for j, at_rest in enumerate(scale) if not at_rest.is_zero())
-            if last is not None and last <= near:  # this increment was the square of the last: rounding
-                return z
-            if not size.is_finite() or (last is not None and not size <= CONTRACTS * last):
-                return None
-            last = size
-        return None
+        def problem(x: float, bits: int, way: Balls) -> Problem:
+            end = moved if x == 1.0 else [(x * a).mid() for a in moved]
+            return Problem(Held(self._sweeps(x), end), t, left, self._none, bits, way)
 
-    def _continued(self, t: Any, q: Balls, z: Balls) -> Balls | None:
-        """The inner values, followed from a small h, where the motion is straight, up to h."""
-        part, growth = FIRST, GROWTH
-        reached = 0.0
-        while growth >= LEAST or reached == 0.0:
-            found = self._newton(self._sweep if part == 1.0 else Sweep(self._layout, self._h * part), t, q, z)
-            if found is not None:
-                if part == 1.0:
-                    return found
-                z, reached = found, part
-            elif reached == 0.0:
-                part /= 8
-                if part < 1e-6:
-                    return None
-                continue
-            else:
-                growth = growth**0.5
-            part = min(1.0, reached * growth)
-        return None
+        whole = problem(1.0, self._bits, [])
+        solution = solve_step(whole, self._uniform(Held(self._sweep, moved)), None, [])
+        root = solution.root
+        if not solution.good or root is None or (self._branching and is_coarse(whole.sweep, root)):
+            v = [(a / self._h).mid() for a in moved]
+            found = follow(Beginning(problem, self._uniform, self._prolonged, v), self._bits, [])
+            if found.status != GOING_WELL or found.solution is None:
+                return found.fraction
+            solution = found.solution
+        return self._described(t, left, solution.z + moved)
+
+    @property
+    def _branching(self) -> bool:
+        return self._sweep.layout.branching
+
+    def _uniform(self, held: Held) -> Balls:
+        """The inner values of the uniform motion."""
+        return [(d * x).mid() for d in self._d[1:-1] for x in held.end]
+
+    def _prolonged(self, held: Held, z: Balls, ratio: float) -> Balls:
+        """The polynomial of a shorter step, prolonged; a uniform motion is added, so that it ends where it has to."""
+        shorter = [(x / ratio).mid() for x in held.end]
+        z = prolong(self._d, z + shorter, self.n, ratio)
+        gap = [a - b for a, b in zip(held.end, z[held.N :], strict=True)]
+        added = [d * x for d in self._d[1:-1] for x in gap]
+        return [(a + b).mid() for a, b in zip(z, added, strict=False)]
 
     def _described(self, t: Any, q: Balls, z: Balls) -> Between:
         sweep, n, inner = self._sweep, self.n, (self.s - 1) * self.n
-        at = sweep.linearised(t, q, [flint.arb(0)] * n, z, inverted=False)
+        at = sweep.linearised(t, q, self._none, z, inverted=False)
         p_left = [x.mid() for x in at.residual[inner:]]
         p_right = [(a + b).mid() for a, b in zip(p_left, at.impulse, strict=True)]
         action = sum((w * self._lagrangian(point) for w, point in self._weighted(at)), flint.arb(0)).mid()

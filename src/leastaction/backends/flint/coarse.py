@@ -10,14 +10,14 @@ from __future__ import annotations
 import flint
 
 from leastaction.backends.flint.sizes import ROUGH, largest
-from leastaction.backends.flint.sweep import Linearised, Sweep
+from leastaction.backends.flint.sweep import Equations, Linearised
 from leastaction.numbers.conversion import Balls
 from leastaction.step.verdict import departs
 
 Matrix = list[list[float]]
 
 
-def is_coarse(sweep: Sweep, at: Linearised) -> bool:
+def is_coarse(sweep: Equations, at: Linearised) -> bool:
     """Whether a pivot of h ∂R/∂z departs from that of A ⊗ L_vv, with L_vv at the first node."""
     n, s, N, mass, entries = sweep.n, sweep.s, sweep.N, sweep.mass(at), at.entries
     before, flint.ctx.prec = flint.ctx.prec, ROUGH
@@ -30,7 +30,7 @@ def is_coarse(sweep: Sweep, at: Linearised) -> bool:
     flint.ctx.prec = before
     order, pivots = _exchanged(M)
     J = [J[j * s + v] for j in order for v in range(s)]
-    return _departs(J, [pivot * a for pivot in pivots for a in sweep.layout.short])
+    return _departs(J, [pivot * a for pivot in pivots for a in sweep.short])
 
 
 def _unit(row: Balls, j: int) -> flint.arb:

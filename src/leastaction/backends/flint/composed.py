@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from leastaction.backends.flint.galerkin import GalerkinStepper
 from leastaction.backends.flint.mechanics import Mechanics
 from leastaction.backends.flint.run import Run
-from leastaction.backends.flint.tangent import GalerkinTangent
+from leastaction.backends.flint.tangent_runs import GalerkinTangent
 from leastaction.backends.rows import Row
 from leastaction.backends.status import Failure
 from leastaction.backends.stepper import Start

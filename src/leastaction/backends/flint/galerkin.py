@@ -6,7 +6,7 @@ Compensated sums are not needed here: the guard bits hold what such sums would s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from leastaction.backends.flint.coarse import is_coarse
 from leastaction.backends.flint.constraints import Ending, Settled
+from leastaction.backends.flint.continuation import ROUGH_BITS, Beginning, Found, follow, prolong
 from leastaction.backends.flint.driven import Driven
 from leastaction.backends.flint.iteration import Pace, Problem, Solution, solve_step
 from leastaction.backends.flint.mechanics import Mechanics
@@ -25,40 +26,17 @@ from leastaction.backends.flint.run import Run
 from leastaction.backends.flint.sizes import lengths
 from leastaction.backends.flint.sweep import Layout, Linearised, Sweep
 from leastaction.backends.rows import Row
-from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, SINGULAR, Failure
+from leastaction.backends.status import GOING_WELL, SINGULAR, Failure
 from leastaction.backends.stepper import Start
 from leastaction.numbers.conversion import Balls, ball, balls, mpf, mpfs
 from leastaction.numbers.precision import flint_bits, mpmath_bits
-from leastaction.step.continuation import (
-    ARRIVED,
-    ENDED,
-    FASTEST,
-    FROM_REST,
-    PARTS,
-    PROLONG,
-    SMALLEST,
-    again,
-    onward,
-    trusted,
-)
+from leastaction.step.continuation import PARTS
 from leastaction.step.form import Step
-from leastaction.step.verdict import FORGETTING, GOING, NEARBY, REACH, WAKING
+from leastaction.step.verdict import FORGETTING, GOING, NEARBY, REACH
 
 Mpfs = NDArray[np.object_]
 
-ROUGH_BITS = 128  # bits of continuation's steps on the way to h
 NOTHING = 2.0**-40  # the fraction of h that stands for h → 0
-ANYWHERE = flint.arb((1, 10**6))  # the reach of a coordinate that has not moved yet: others set it in motion
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """A step's solution, or why there is none: the status, all iterations spent, the largest fraction of h solved."""
-
-    solution: Solution | None
-    status: int
-    iterations: int
-    fraction: float
 
 
 class GalerkinStepper(Run):
@@ -241,78 +219,28 @@ class GalerkinStepper(Run):
         return solution, spent
 
     def _continue(self, t: Any) -> Found:
-        """The step from the state at t, followed from h = 0: the rule is `step.continuation`."""
+        """The step from the state at t, followed from h = 0."""
         self._continued += self._z is not None
         v = self.mechanics.invert(t, self._q, self._p, self._v)
         if v is None:
             return Found(None, SINGULAR, 0, 0.0)
-        action, fraction, reached, growth, before = FROM_REST, SMALLEST, 0.0, FASTEST, 0.0
-        last: Balls = []
-        miss: Balls = []
-        way = [flint.arb(0)] * self.n
-        rough, spent, turned = self._still, 0, False
-        while True:
-            sweep = self._sweeps(fraction)
-            # A step that begins from rest is so small that its contraction alone can judge it.
-            reach = None
-            if action == FROM_REST:
-                z = prolonged = self._uniform(v, sweep)
-            else:
-                ratio, factor = fraction / reached, again(fraction, reached, before)
-                prolonged = self._prolonged(last, ratio)
-                z = [(a + factor * b).mid() for a, b in zip(prolonged, miss, strict=True)]
-                ahead = zip(way, v, strict=True)
-                reach = [max((REACH * ratio * length).mid(), abs((speed * sweep.h).mid())) for length, speed in ahead]
-                reach = [x if x > 0 else ANYWHERE for x in reach]
-            # Only the last of these steps needs every digit.
-            bits, still = (self.bits, self._still) if fraction == 1.0 else (min(self.bits, ROUGH_BITS), rough)
-            solution = solve_step(Problem(sweep, t, self._q, self._p, bits, way), z, reach, still)
-            spent += solution.iterations
-            good = solution.good
-            if good and action == PROLONG and self._layout.checked:
-                missed = self._missed([(a - b).mid() for a, b in zip(solution.z, z, strict=True)], solution, way)
-                good = trusted(missed, solution.turned != turned, fraction / reached - 1.0)
-            if good:
-                last, rough, before, turned = solution.z, solution.still, reached, solution.turned
-                miss = [(a - b).mid() for a, b in zip(last, prolonged, strict=True)]
-                miss[self.s * self.n :] = [flint.arb(0)] * (sweep.N - self.s * self.n)  # multipliers stay
-                way = [*map(max, way, self._lengths(last))]
-            action, fraction, reached, growth = onward(good, fraction, reached, growth)
-            if action == ARRIVED:
-                return Found(solution, GOING_WELL, spent, 1.0)
-            if action == ENDED:
-                ends = reached > 0.0 or solution.status == GOING_WELL
-                return Found(solution, BRANCH_ENDS if ends else solution.status, spent, reached)
-
-    def _missed(self, gap: Balls, solution: Solution, way: Balls) -> float:
-        """The largest part of a coordinate's scale by which a prediction missed a root: of a motion, not of rest, and
-        not of a coordinate that others have just set in motion.
-        """
-        still = solution.still or [flint.arb(0)] * self.n
-        sizes = zip(self._lengths(gap), self._lengths(solution.z), way, still, strict=True)
-        return max(float(a / max(b, c, d)) if a > d and b <= WAKING * c else 0.0 for a, b, c, d in sizes)
+        beginning = Beginning(
+            lambda fraction, bits, way: Problem(self._sweeps(fraction), t, self._q, self._p, bits, way),
+            lambda sweep: self._uniform(v, sweep),
+            self._prolonged,
+            v,
+        )
+        return follow(beginning, self.bits, self._still)
 
     def _uniform(self, v: Balls, sweep: Sweep) -> Balls:
         """z of a uniform motion; the multipliers are zero."""
         z = [(d * sweep.h * speed).mid() for d in self._d[1:] for speed in v]
         return z + [flint.arb(0)] * (sweep.N - len(z))
 
-    def _prolonged(self, z: Balls, ratio: float) -> Balls:
-        """The polynomial of z at ratio · d_μ, by Lagrange's formula (d_0 = 0 carries the value 0); multipliers stay."""
-        n, own, d, result = self.n, self.s * self.n, self._d, []
-        for at in [(x * ratio).mid() for x in d[1:]]:
-            basis = []
-            for v in range(1, self.s + 1):
-                weight = flint.arb(1)
-                for i in range(self.s + 1):
-                    if i != v:
-                        weight *= (at - d[i]) / (d[v] - d[i])
-                basis.append(weight)
-            columns = (z[j:own:n] for j in range(n))
-            result += [
-                sum((a * x for a, x in zip(basis, column, strict=True)), flint.arb(0)).mid() for column in columns
-            ]
-        return result + z[own:]
+    def _prolonged(self, sweep: Sweep, z: Balls, ratio: float) -> Balls:
+        """The polynomial of z, prolonged; multipliers stay."""
+        own = self.s * self.n
+        return prolong(self._d, z[:own], self.n, ratio) + z[own:]
 
     def polynomials(self, starts: Mpfs) -> tuple[Mpfs, int]:
         """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""

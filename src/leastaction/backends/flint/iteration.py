@@ -13,7 +13,7 @@ from typing import Any
 import flint
 
 from leastaction.backends.flint.sizes import lengths, log2
-from leastaction.backends.flint.sweep import Linearised, Sweep
+from leastaction.backends.flint.sweep import Equations, Linearised
 from leastaction.backends.flint.verdict import Judge, Verdict
 from leastaction.backends.status import GOING_WELL, NOT_CONVERGED, NOT_FINITE, SINGULAR
 from leastaction.numbers.conversion import Balls
@@ -67,7 +67,7 @@ class Problem:
     longest step of each coordinate on the way.
     """
 
-    sweep: Sweep
+    sweep: Equations
     t: Any
     q: Balls
     p: Balls
@@ -85,7 +85,7 @@ def solve_step(problem: Problem, z: Balls, reach: Balls | None, still: Balls, pa
     solution, at = _newton(problem, z, reach, still, pace)
     if solution.good or at is None:
         return solution
-    places = problem.sweep.layout.places
+    places = problem.sweep.places
     rest = flint.arb((1, AT_REST - problem.bits // 2))
     noise = [(x * rest).mid() for x in problem.sweep.noise(problem.p, at)]
     before = still or [flint.arb(0)] * len(noise)
@@ -103,7 +103,7 @@ def _newton(
 ) -> tuple[Solution, Linearised | None]:
     """The solution, and the last linearisation if it was regular."""
     sweep, t, q, p, bits = problem.sweep, problem.t, problem.q, problem.p, problem.bits
-    judge = Judge(sweep.layout.places[: sweep.n], z, bits, reach, still, sweep.layout.checked, problem.way)
+    judge = Judge(sweep.places, z, bits, reach, still, sweep.layout.checked, problem.way)
     working = bits if pace is None else _enough(bits, pace.curvature + 2 * pace.first)
     sizes: list[float] = []
     at: Any = None

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import flint
 
@@ -149,12 +149,34 @@ class Layout:
         return runs
 
 
+class Equations(Protocol):
+    """Equations that `iteration` solves.
+
+    places   where the unknowns of each coordinate are in z
+    short    pivots of these equations at h → 0, of one coordinate with mass one
+    """
+
+    layout: Layout
+    h: Any
+    n: int
+    s: int
+    N: int
+    places: list[range]
+    short: list[float]
+
+    def residual(self, t: Any, q: Balls, p: Balls, z: Balls) -> tuple[Balls, Balls]: ...
+    def linearised(self, t: Any, q: Balls, p: Balls, z: Balls) -> Linearised: ...
+    def noise(self, p: Balls, at: Linearised) -> Balls: ...
+    def mass(self, at: Linearised) -> Balls: ...
+
+
 class Sweep:
     """The equations of a step at h, evaluated."""
 
     def __init__(self, layout: Layout, h: Any) -> None:
         self.layout, self.h = layout, h
         self.n, self.s, self.N, self.sizes, self.terms = layout.n, layout.s, layout.N, layout.sizes, layout.terms
+        self.places, self.short = layout.places[: self.n], layout.short
         self.stencils = [stencils(term.samples, h) for term in layout.terms]
         self._times = [x.mid() for table in self.stencils for x in table.times]
         self._reading = _matrix(_rows_read(self.stencils))
@@ -245,7 +267,11 @@ class Sweep:
         return rows, impulse
 
     def noise(self, p: Balls, at: Linearised) -> Balls:
-        """For each coordinate the sizes from which its z is summed: rounding changes z by units in their last place.
+        """For each coordinate the sizes from which its z is summed: rounding changes z by units in their last place."""
+        return spread(self, at, self.summed(p, at))
+
+    def summed(self, p: Balls, at: Linearised) -> Balls:
+        """The sizes from which R is summed.
 
         What a Program reads and what it gives is rounded: with |f| + |f_q| |q_i| + |f_v| |v_i| in place of f, likewise
         for m and g, and with absolute values of all coefficients, R bounds the sizes from which it is summed.
@@ -262,9 +288,8 @@ class Sweep:
         rows, _ = self.scatter(values, absolute=True)
         for j in range(self.n):
             rows[(self.s - 1) * self.n + j] += abs(p[j])
-        spread = (_absolute(at.inverse) * flint.arb_mat(self.N, 1, rows)).mid().entries()
         flint.ctx.prec = before
-        return lengths(self.layout.places[: self.n], spread)
+        return rows
 
     def _points(self, t: Any, q: Balls, z: Balls) -> list[list[Balls]]:
         """What the Program of every term reads at every point, block after block."""
@@ -301,6 +326,14 @@ class Sweep:
         # The rows of the impulse are behind those of R_1 … R_s.
         equations = entries[: own * N] + entries[(own + n) * N :]
         return equations, flint.arb_mat(n, N, entries[own * N : (own + n) * N])
+
+
+def spread(equations: Equations, at: Linearised, rows: Balls) -> Balls:
+    """By how much, at most, R of these sizes moves each coordinate."""
+    before, flint.ctx.prec = flint.ctx.prec, ROUGH
+    moved = (_absolute(at.inverse) * flint.arb_mat(equations.N, 1, rows)).mid().entries()
+    flint.ctx.prec = before
+    return lengths(equations.places, moved)
 
 
 def _rows_read(tables: Sequence[Stencils]) -> list[Balls]:

@@ -81,7 +81,7 @@ class Judge:
         # Where all Jacobians were fresh, each iteration follows the one before as the second follows the first.
         self._newton = self._newton and fresh
         count = min(self._iterations, 1) if self._newton else self._iterations
-        solved, ended, good, self._doubt, keep, left = _rule(fresh, self._checked)(
+        solved, ended, good, self._doubt, keep, left, _ = _rule(fresh, self._checked)(
             size, self._before, count, size < math.inf, off, self._far, self._doubt, False, False, *self._floor
         )
         self._before, self._iterations = size, self._iterations + 1

@@ -12,9 +12,9 @@ from leastaction.backends.fused.chord import by_coordinate, flat, unknowns
 from leastaction.backends.fused.collocation import at_points, linearised, steadily
 from leastaction.backends.fused.cyclic import all_of, free_of, nothing, seen, whole
 from leastaction.backends.fused.elimination import solve
-from leastaction.backends.fused.held import Held
 from leastaction.backends.fused.mass import Chords, Mass, in_the_middle
 from leastaction.backends.fused.newton import Iteration, begun
+from leastaction.backends.fused.rattle import Held
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step.form import Step
 from leastaction.step.prediction import WHOLE, Prediction

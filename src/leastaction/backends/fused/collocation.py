@@ -6,9 +6,9 @@ An iteration goes once through the equations by velocities at the nodes (`nodes`
     P_i = p + Σ_j N_ij w_j f(q + Z_j, V_j),      g_i = M_i⁻¹ (P_i − m(q + Z_i, V_i)),
     V ← V + dV,                                  Z_i ← Σ_j N_ij w_j V_j,
 
-where dV = C g follows from g with the derivatives of the middle of the step (`shifts`). The iteration contracts by O(h)
-times the change of these derivatives during a step, while the mass chord contracts by the change of the mass: some five
-to seven iterations where the mass chord takes ten to twenty.
+where dV = C g follows from g with the derivatives of the middle of the step (`shifted_systems`). The iteration
+contracts by O(h) times the change of these derivatives during a step, while the mass chord contracts by the change of
+the mass: some five to seven iterations where the mass chord takes ten to twenty.
 
 After the first iteration the velocities are good enough for derivatives at every node to be worth their price. With dZ
 = N w dV these derivatives tell what dV leaves of g, and C corrects that, too:
@@ -48,11 +48,11 @@ from leastaction.backends.fused.mass import Mass
 from leastaction.backends.fused.newton import Iteration, begun
 from leastaction.backends.fused.nodes import nodes_of, summed
 from leastaction.backends.fused.patterns import solved
-from leastaction.backends.fused.shifts import inverses, masses_of_still, moving, shifted, slopes_at
+from leastaction.backends.fused.shifted_systems import inverses, masses_of_still, moving, shifted, slopes_at
 from leastaction.backends.fused.uniqueness import one_root
 from leastaction.program import Builder, Program, Value, indices
-from leastaction.step.cyclic import LEAPT
 from leastaction.step.form import Step
+from leastaction.step.poles import LEAPT
 from leastaction.step.prediction import WHOLE, Prediction
 from leastaction.step.rows import Row, Rows, apply, numbers, size, total
 from leastaction.step.verdict import ACCEPTABLE
@@ -218,7 +218,7 @@ def ended(step: Step, rows: Rows, B: Builder, stiff: bool = False) -> Program:
         given = x | {"way": numbers(rows, way, step.n)}
         found = B.inline(certain, **{name: indices(given[name], B) for name, _ in certain.inputs})
         sound &= ~x["asked"][0] | Value(B, found["unique"][0])
-    over = leaping(step, rows, B, nodes)
+    over = leaping(step, rows, B, nodes, Z)
     well = x["failed"][0] if over is None else over.where(LEAPT, x["failed"][0])
     z = lifted(step, rows, with_cyclic(step, V, turned))
     after = {

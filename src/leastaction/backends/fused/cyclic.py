@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from leastaction.program import Builder, Value, indices
-from leastaction.step.cyclic import leaps
 from leastaction.step.form import Step
-from leastaction.step.rows import Row, Rows, Table, apply, numbers
+from leastaction.step.poles import steep
+from leastaction.step.rows import Row, Rows, Table, apply, numbers, total
 from leastaction.step.verdict import REACH, TINY
 
 Nodes = Sequence[Mapping[str, Sequence[Any]]]  # what a Program reads, node by node
@@ -80,13 +80,21 @@ def tables(step: Step) -> dict[str, Table]:
 REPEATED = frozenset({"following"})
 
 
-def leaping(step: Step, rows: Rows, B: Builder, nodes: Nodes) -> Value | None:
-    """Whether the step leaps over a pole (`step.cyclic`), where that may be."""
+def leaping(step: Step, rows: Rows, B: Builder, nodes: Nodes, Z: Sequence[Row]) -> Value | None:
+    """Whether the step may leap over a pole (`step.poles`), where there may be one; Z are its ways to the nodes."""
     if not step.checked or not tables(step):
         return None
-    over: list[Value] = []
-    for row in _at_nodes(step, B, "pivots", nodes):
-        over += [leaps(a, b) for a, b in zip(row, apply(rows, rows.columns("following"), row), strict=True)]
+    columns = rows.columns("following")
+    ways = [[b - a for a, b in zip(row, apply(rows, columns, row), strict=True)] for row in Z]
+    slopes, over = _at_nodes(step, B, "steepness", nodes), list[Value]()
+    for k, pivots in enumerate(_at_nodes(step, B, "pivots", nodes)):
+        changes = [
+            total([a * b for a, b in zip(*of, strict=True)])
+            for of in zip(
+                zip(*slopes[k * step.n : (k + 1) * step.n], strict=True), zip(*ways, strict=True), strict=True
+            )
+        ]
+        over += [steep(a, b) for a, b in zip(pivots, changes, strict=True)]
     return rows.largest(over)
 
 

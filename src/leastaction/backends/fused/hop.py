@@ -1,8 +1,8 @@
-"""A step of `held` and all that comes after it as one kernel, for one trajectory: where it is surely solved.
+"""A step of `rattle` and all that comes after it as one kernel, for one trajectory: where it is surely solved.
 
 A hop reads a state and writes the next state elsewhere. Where its verdict is not sure, the state that it read is as it
-was, and the kernels of `held` take the step. In one kernel nothing but the state goes through memory, and what depends
-on h and the parameters alone is computed once (`fixed`).
+was, and the kernels of `rattle` take the step. In one kernel nothing but the state goes through memory, and what
+depends on h and the parameters alone is computed once (`fixed`).
 
 The short verdict. The unknowns of the iteration are multipliers, so increments are measured in parts of these: δ_k =
 max_i |dλ_i| / strength_i, with the strength of a multiplier its largest value lately. What follows after the last one
@@ -24,8 +24,8 @@ from itertools import pairwise
 from typing import Any
 
 from leastaction.backends.fused.advance import foreseen, summed
-from leastaction.backends.fused.held import Held, Iterated, Values, impulse_of, iterated, within_reach
 from leastaction.backends.fused.judging import finite
+from leastaction.backends.fused.rattle import Held, Iterated, Values, impulse_of, iterated, within_reach
 from leastaction.backends.layout import HOP
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.program.ordering import prompt

@@ -17,7 +17,7 @@ a_ij = (S_ij + S_ij′)/2 for i in the first half of the step,
 and a node in the middle counts in the first sums once. Any rounding of a gives a symplectic step.
 
 Linearised with the same derivatives at all nodes the equations fall apart by the eigenvalues λ of N_ij b_j = T λ T⁻¹
-(`shifts`).
+(`shifted_systems`).
 """
 
 from __future__ import annotations

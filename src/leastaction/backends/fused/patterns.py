@@ -1,4 +1,4 @@
-"""The shifted systems of `shifts`, eliminated along the pattern of their entries.
+"""The shifted systems of `shifted_systems`, eliminated along the pattern of their entries.
 
 Where few coordinates depend on each other, as neighbours that springs couple, X = M − (h λ)² f_q is nearly empty. So
 X = L U is kept in place of its inverse, U with a unit diagonal and the inverses of L's diagonal on it: an elimination
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from leastaction.backends.fused.elimination import slopes_of
-from leastaction.backends.fused.shifts import Complex, complex_inverse, complex_product, minus, slopes_at
+from leastaction.backends.fused.shifted_systems import Complex, complex_inverse, complex_product, minus, slopes_at
 from leastaction.program import Builder, Value
 from leastaction.step.form import Step
 from leastaction.step.rows import Row, Rows, combine

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from leastaction.backends.fused import chord as mass_chord
-from leastaction.backends.fused import collocation, cyclic, explicit, held, hop, march, separable, stiff
+from leastaction.backends.fused import collocation, cyclic, explicit, hop, march, rattle, separable, stiff
 from leastaction.backends.fused.advance import advance
 from leastaction.backends.fused.chord import chord, paired, repeated, restart, tables
 from leastaction.backends.fused.collocation import WOVEN, collocated
@@ -16,7 +16,7 @@ from leastaction.backends.fused.mass import Chords, Mass, eliminated, mass_of
 from leastaction.backends.fused.newton import Iteration, coordinates, iteration, newton, unique
 from leastaction.backends.fused.nodes import nodes_of
 from leastaction.backends.fused.settling import settling
-from leastaction.backends.fused.shifts import SLOPES, moving
+from leastaction.backends.fused.shifted_systems import SLOPES, moving
 from leastaction.backends.fused.uniqueness import one_root
 from leastaction.backends.fused.work import TWICE, chord_length, collocation_pays, newton_length, newton_work, work
 from leastaction.program import Builder, Program, Value
@@ -166,7 +166,7 @@ def held_programs(
     step = step_of(system, method)
     if not step.held_explicitly or step.end is None or not step.end.linear or step.n + step.multipliers > MOST_HELD:
         return None
-    one, n = held.held(step), step.n
+    one, n = rattle.held(step), step.n
     started, *memory = _remembered(step, OneByOne(), step.multipliers)[:3]
     blocks = [
         *hop.written(step, memory), started,
@@ -179,7 +179,7 @@ def held_programs(
     if single and not energy:
         kernels, fixed = hop.hops(step, one, *_one_by_one(step, blocks, None, single))
         blocks.append(("fixed", fixed))
-    kernels |= {name: write(step, one, blocks) for name, write in held.KERNELS.items()}
+    kernels |= {name: write(step, one, blocks) for name, write in rattle.KERNELS.items()}
     if max(len(kernel.code) for kernel in kernels.values()) > MOST_CHORD_INSTRUCTIONS:
         return None
     kernels["advance"] = advance(system, step, *_one_by_one(step, blocks, None, single), one, None, energy)

@@ -1,17 +1,12 @@
-"""A step of the classical Runge–Kutta method as one Program, for many trajectories side by side.
-
-    k_i = Y(t + c_i h, y + a_i h k_{i−1}),  a_i = c_i;      y⁺ = y + h Σ b_i k_i
-
-With the force f = L_q + F: on (q, p), Y = (v, f), where v solves L_v(t, q, v) = p; where L is quadratic in v, as it
-mostly is in mechanics, this equation is linear, L_vv v = p − L_v(t, q, 0). On (q, v), Y = (v, a), where a solves
-L_vv a = f − L_vq v − L_vt.
-"""
+"""A step of the classical Runge–Kutta method as one Program, for one trajectory or for many side by side."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from leastaction.backends.field import explicit, field
 from leastaction.backends.fused.elimination import solve
 from leastaction.backends.fused.programs import MOST_INSTRUCTIONS
 from leastaction.methods import RungeKutta4
@@ -23,37 +18,29 @@ if TYPE_CHECKING:
 
 @lru_cache(maxsize=64)
 def rk4_program(system: Lagrangian, method: RungeKutta4) -> Program | None:
-    """(t, h, params, inputs at the stages, y) ↦ Σ b_i k_i; None where the momenta are not linear in v, or the Program
-    would be too long.
+    """(t, h, params, inputs at the stages, y) ↦ y⁺; None where the momenta are not linear in v, or the Program would be
+    too long.
     """
-    n, node = system.n, system.node
-    hamilton = method.form == "hamilton"
-    stages = len(method.c)
-    if (hamilton and node.depends("m_v", "v")) or stages * len(node.code) > MOST_INSTRUCTIONS:
+    n, stages, C = system.n, len(method.c), system.channels
+    if stages * len(system.node.code) > MOST_INSTRUCTIONS or not explicit(system, method.form):
         return None
-    channels = system.channels
-    driven = stages * channels
-    B = Builder([("t", 1), ("h", 1), ("params", dict(node.inputs)["params"]), ("inputs", driven), ("y", 2 * n)])
-    (t,), (h,), params, inputs, y = (B.input(name) for name, _ in B.inputs)
-    force, momentum = node.select("f"), node.select("m", "m_v")
-    zero, rate, total = [B.const(0.0)] * n, [B.const(0.0)] * (2 * n), [B.const(0.0)] * (2 * n)
-    for i, (c, b) in enumerate(zip(method.c, method.b, strict=True)):
-        step = B.mul(B.const(c), h)
-        at = [B.add(x, B.mul(step, k)) for x, k in zip(y, rate, strict=True)]
-        given = {"t": [B.add(t, step)], "q": at[:n], "params": params}
-        if channels:
-            given["inputs"] = inputs[i * channels : (i + 1) * channels]
-        if hamilton:
-            rest = B.inline(momentum, v=zero, **given)
-            right = [B.sub(p, m) for p, m in zip(at[n:], rest["m"], strict=True)]
-            (v,) = solve(B, [rest["m_v"][j * n : (j + 1) * n] for j in range(n)], [right])
-            rate = v + B.inline(force, v=v, **given)["f"]
-        else:
-            v = at[n:]
-            found = B.inline(node, v=v, **given)
-            moved = [B.sum(B.mul(found["m_q"][j * n + k], v[k]) for k in range(n)) for j in range(n)]
-            right = [B.sub(found["f"][j], B.add(moved[j], found["m_t"][j])) for j in range(n)]
-            (a,) = solve(B, [found["m_v"][j * n : (j + 1) * n] for j in range(n)], [right])
-            rate = v + a
-        total = [B.add(x, B.mul(B.const(b), k)) for x, k in zip(total, rate, strict=True)]
-    return B.build(rate=total)
+    equation, rate = (field(system, method.form).select(*names) for names in (("gap", "mass"), ("rate",)))
+    params = dict(equation.inputs)["params"]
+    B = Builder([("t", 1), ("h", 1), ("params", params), ("inputs", stages * C), ("y", 2 * n)])
+    (t,), (h,), values, inputs, y = (B.input(name) for name, _ in B.inputs)
+    rates: list[list[int]] = []
+
+    def moved(weights: tuple[Fraction, ...]) -> list[int]:
+        """y + Σ_j weights_j h k_j; the sum comes first, so that y is rounded once."""
+        steps = [B.mul(B.const(weight), h) for weight in weights]
+        sums = [B.sum(map(B.mul, steps, column)) for column in zip(*rates, strict=True)]
+        return [B.add(a, b) for a, b in zip(y, sums, strict=True)] if rates else y
+
+    for i, (c, a) in enumerate(zip(method.c, method.a, strict=True)):
+        at = moved(a)
+        given = {"t": [B.add(t, B.mul(B.const(c), h))], "q": at[:n], "z": at[n:], "params": values}
+        given |= {"inputs": inputs[i * C : (i + 1) * C]} if C else {}
+        found = B.inline(equation, x=[B.const(0.0)] * n, **given)
+        (x,) = solve(B, [found["mass"][j * n : (j + 1) * n] for j in range(n)], [found["gap"]])
+        rates.append(B.inline(rate, x=x, **given)["rate"])
+    return B.build(y=moved(method.b))

@@ -91,8 +91,8 @@ from leastaction.backends.fused.nodes import nodes_of
 from leastaction.backends.fused.places import coefficients, folded, halves, pushes, shares, spread, sums
 from leastaction.program import Builder, Program, Value, indices
 from leastaction.step import prediction
-from leastaction.step.cyclic import LEAPT
 from leastaction.step.form import Step
+from leastaction.step.poles import LEAPT
 from leastaction.step.prediction import WHOLE, Prediction
 from leastaction.step.rows import Row, Rows, Table, apply, numbers, size, total
 from leastaction.step.verdict import (
@@ -226,7 +226,7 @@ def land(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     move = _whole_ways(step, rows, h, u, by_mass(step, mass, rows, B, x, late))
     top = [abs(a).op("max", b) for a, b in zip(move, rows.packed([size(row) for row in Z]), strict=True)]
     places = _places(step, rows, x, Z)
-    turned, over = turns(step, rows, B, places), leaping(step, rows, B, places)
+    turned, over = turns(step, rows, B, places), leaping(step, rows, B, places, Z)
     ways = rows.sums(turned) if turned else []
     (failed,), every = x["failed"], total([*impulse, *move, *ways, *lost(step, B, places)])
     unsound = rows.largest([(every - every).op("ne", 0.0)])

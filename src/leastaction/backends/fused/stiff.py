@@ -28,7 +28,7 @@ from leastaction.backends.fused.mass import Chords
 from leastaction.backends.fused.nodes import collocates
 from leastaction.backends.fused.patterns import departing, factored, places_of, size_of, upright
 from leastaction.backends.fused.separable import by_mass
-from leastaction.backends.fused.shifts import slopes_at
+from leastaction.backends.fused.shifted_systems import slopes_at
 from leastaction.backends.fused.uniqueness import one_root
 from leastaction.program import Builder, Program, indices
 from leastaction.step.rows import SideBySide, apply, numbers, size

@@ -6,7 +6,7 @@ Of sums, threads share this work: each `…_piece` does it for the coordinates o
 from __future__ import annotations
 
 from leastaction.backends.layout import RUN
-from leastaction.backends.loops.exactly import sum_with_rest
+from leastaction.backends.loops.compensated import sum_with_rest
 from leastaction.backends.loops.increments import ALIKE, REACHING, gather_tops, put, raise_to, still, top_of
 from leastaction.backends.loops.machine import (
     W,

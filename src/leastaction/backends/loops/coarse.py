@@ -1,14 +1,15 @@
 """Whether a step is so coarse that a root near its prediction may be any of several: from pivots (`step.verdict`).
 
-Newton and the shifted chord exchange rows when they eliminate, and the pivots of such an elimination cannot be compared
-with others. So their matrices are eliminated once more, before, with the exchanges of the mass alone: those of a short
-step need no others. Where the mass is not constant, it is that in the middle of the step.
+Newton's iteration exchanges rows when it eliminates, and the pivots of such an elimination cannot be compared with
+others. So its matrix is eliminated once more, before, with the exchanges of the mass alone: those of a short step need
+no others. Shifted chords exchange none. Where the mass is not constant, it is that in the middle of the step.
 """
 
 from __future__ import annotations
 
 from leastaction.backends.loops.elimination import take_from
-from leastaction.backends.loops.machine import at, native
+from leastaction.backends.loops.machine import W, at, native
+from leastaction.backends.loops.patterns import PAIR
 from leastaction.backends.loops.sparse import factor as factor_sparse
 from leastaction.step.verdict import departs as departs_in_python
 
@@ -32,16 +33,13 @@ def coarse_jacobian(S):
 
 
 @native
-def coarse_shift(S, X, size, lead):
-    """The same of the matrix X of a shifted chord beside M. Where X is complex, it has the size 2n."""
-    n = S.n
-    if S.diagonal == 0:
-        for k in range(size):
-            _exchange(X, k, S.mass_pivots[k % n] + k // n * n, size, lead)
-    for k in range(size):
-        if departs(_mass_pivot(S, k % n) / X[k * lead + k], 0.0):
-            return True
-        _eliminate(X, k, size, lead)
+def coarse_pattern(S, P):
+    """The same of the matrices X of shifted chords, from the inverses of their pivots beside the pivots of M."""
+    for e in range(P.count):
+        for k in range(S.n):
+            own = at(P.X, (e // W * P.entries + P.diagonal[k]) * PAIR + e % W)
+            if departs(P.short[k] * own[0], P.short[k] * own[W]):
+                return True
     return False
 
 

@@ -6,17 +6,17 @@ from __future__ import annotations
 
 from leastaction.backends.layout import COUNTS, STATUS
 from leastaction.backends.loops.advancing import with_carry
+from leastaction.backends.loops.kernel_chords import write
 from leastaction.backends.loops.machine import at, call_kernel, native
 from leastaction.backends.loops.polynomials import crossing
-from leastaction.backends.loops.softly import write
-from leastaction.backends.loops.tangent import take_lane
+from leastaction.backends.loops.tangent_sweep import take_lane
 from leastaction.backends.status import NOT_CONVERGED, STOPPED
 
 
 @native
 def ends(I, D, A, S, X, k, group, counts, looks):
     """Whether the run of one trajectory ends in step k, which is solved but not done. If so, looks ← a row of k, the
-    start (t, q, p), the part of the step that is done, and (q, p) after it.
+    start (t, q, p), the part of the step that is done, and (t, q, p) after it.
 
     The function of the end grows all along, or falls (A.direction < 0). It is asked in the state after the step, with
     what rounding left over before, bit for bit: without that a step might end just before the end of the run, by its
@@ -45,9 +45,9 @@ def ends(I, D, A, S, X, k, group, counts, looks):
     call_kernel(A.ending, look, A.end_found, A.end_work)
     x[0], f[0] = 0.0, A.end_found[0]
     row = at(looks, (lane * A.looks + A.looked[lane]) * (1 + A.look_size))
-    state = at(row, 3 + 2 * n)
+    state = at(row, 4 + 2 * n)
     crossing(S, I, D, A.ending, start, h, x, f, state, 0, look, A.end_found, A.end_work)
-    row[0], row[2 + 2 * n] = k, x[0]
+    row[0], row[2 + 2 * n], row[3 + 2 * n] = k, x[0], start[0] + x[0] * h
     status = STOPPED
     for j in range(1 + 2 * n):
         row[1 + j] = start[j]

@@ -15,7 +15,7 @@ one. A mass that all coordinates share is one vector.
 from __future__ import annotations
 
 from leastaction.backends.layout import RUN
-from leastaction.backends.loops.exactly import sum_with_rest
+from leastaction.backends.loops.compensated import sum_with_rest
 from leastaction.backends.loops.machine import (
     W,
     add,

@@ -32,7 +32,7 @@ REACHING = 0.25
 SIZE, BEFORE, ITERATIONS, SOUND, OFF, TOO_FAR, DOUBT, HIDDEN, UNIQUE, NEGLIGIBLE_PLACE, ACCEPTABLE_PLACE, RATE = range(
     12
 )
-SOLVED, ENDED, GOOD, DOUBTED, KEEP, LEFT = range(6)
+SOLVED, ENDED, GOOD, DOUBTED, KEEP, LEFT, COUNTED = range(7)
 
 
 @native
@@ -235,9 +235,10 @@ def judge(S, kernel):
     lanes = S.lanes
     call_kernel(kernel, S.seen, S.found, S.work)
     for k in range(lanes):
+        size = S.found[COUNTED * lanes + k]
         if S.seen[ITERATIONS * lanes + k] > 0.0:
-            S.seen[RATE * lanes + k] = S.seen[SIZE * lanes + k] / S.seen[BEFORE * lanes + k]
-        S.seen[BEFORE * lanes + k] = S.seen[SIZE * lanes + k]
+            S.seen[RATE * lanes + k] = size / S.seen[BEFORE * lanes + k]
+        S.seen[BEFORE * lanes + k] = size
         S.seen[ITERATIONS * lanes + k] += 1.0
         S.seen[DOUBT * lanes + k] = S.found[DOUBTED * lanes + k]
 

@@ -44,7 +44,7 @@ from leastaction.backends.loops.machine import (
     sum_of,
 )
 from leastaction.backends.loops.rows import add_together
-from leastaction.backends.loops.shifts import by_sparse, set_sparse, turned_sparse
+from leastaction.backends.loops.shifted_chords import by_sparse, set_sparse, turned_sparse
 from leastaction.backends.loops.sweep import TERM_SIZE, gather, read_term, scatter_values, sweep
 from leastaction.backends.status import COARSE, GOING_WELL
 

@@ -22,18 +22,19 @@ from leastaction.backends.loops.explicit import come_back, keep, leap
 from leastaction.backends.loops.hops import calm, copy, hop, hops, take_step
 from leastaction.backends.loops.increments import DOUBT, ENDED, GOOD, KEEP, LEFT, SOLVED, begin
 from leastaction.backends.loops.increments import ITERATIONS as SEEN_ITERATIONS
-from leastaction.backends.loops.keeping import drive, is_noted, next_note, note_states, store_states
+from leastaction.backends.loops.kernel_chords import any_lane, iterate_softly, write
 from leastaction.backends.loops.machine import W, address_of, at, call_kernel, native, reader
 from leastaction.backends.loops.mass_chords import chord, set_mass
 from leastaction.backends.loops.noise import set_floor, set_noise
-from leastaction.backends.loops.softly import any_lane, iterate_softly, write
+from leastaction.backends.loops.poles import leaps_over
 from leastaction.backends.loops.solver import alone, velocity_at
+from leastaction.backends.loops.storing import drive, is_noted, next_note, note_states, store_states
 from leastaction.backends.loops.sweep import prepare, read_solver, set_given, set_inputs, set_times, sweep
 from leastaction.backends.loops.swift_chords import swift_begin, swift_impulse
-from leastaction.backends.loops.tangent import carry, take_lane
+from leastaction.backends.loops.tangent_sweep import carry, take_lane
 from leastaction.backends.loops.team import read_team
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
-from leastaction.step.cyclic import LEAPT
+from leastaction.step.poles import LEAPT
 from leastaction.step.verdict import ACCEPTABLE, FAR, NEARBY, TINY
 
 read_run = reader(RUN)
@@ -146,9 +147,11 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
                     call_kernel(settle, X, Y, scratch)
             elif A.fused == 1:
                 if A.outer != 0:
-                    iterate_softly(A, X, Y, scratch, who, counts)
+                    iterate_softly(A, I, D, X, Y, scratch, who, counts)
                 if A.fresh != 0:
                     _iterate_fused(A, X, Y, scratch)
+                    if A.outer != 0 and S1.barrier != 0 and any_lane(at(X, A.failed * T), L):
+                        _look_for_poles(A, S1, X)
                     if A.unique != 0 and any_lane(trouble, L) and _insist(A, X):
                         _iterate_fused(A, X, Y, scratch)
                         call_kernel(A.unique, X, Y, scratch)
@@ -287,6 +290,17 @@ def _iterate_fused(A, X, Y, scratch):
 
 
 @native
+def _look_for_poles(A, S, X):
+    """Lanes whose chords failed, and for which Newton's iteration has led over a pole, are in trouble (`poles`)."""
+    T = A.stride
+    for i in range(A.lanes):
+        if X[A.alive * T + i] != 0.0 and X[A.failed * T + i] != 0.0 and X[A.trouble * T + i] == 0.0:
+            take_lane(A, S, X, i)
+            if leaps_over(S, A.step[0], False):
+                X[A.failed * T + i], X[A.trouble * T + i] = LEAPT, 1.0
+
+
+@native
 def _insist(A, X):
     """Let Newton's iteration go on where a later step is in doubt, from rest where it has led too far: its root will be
     asked if it is the only one. Whether there is such a lane.
@@ -385,7 +399,7 @@ def _alone(I, D, A, S, X, i, count):
 
     Where chords stood still above the floor, rounding may be the reason: then what rounding does is found, as it is
     after continuation. Where they did not come near a root, it is not asked: it takes n solutions with the mass. Where
-    chords leapt over a pole of cyclic coordinates (`step.cyclic`), the prediction may lead there again, and is not
+    chords leapt over a pole of cyclic coordinates (`step.poles`), the prediction may lead there again, and is not
     used. Where chords in kernels came NEARBY before they failed, pivots are not asked: a top near its pole would be
     continued, at two and a half times the time.
     """

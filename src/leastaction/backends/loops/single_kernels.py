@@ -8,8 +8,8 @@ nothing (`fused.march`).
 from __future__ import annotations
 
 from leastaction.backends.loops.advancing import read_run
+from leastaction.backends.loops.kernel_chords import land, march, write
 from leastaction.backends.loops.machine import doubles, native
-from leastaction.backends.loops.softly import land, march, write
 
 
 @native
@@ -26,10 +26,10 @@ def by_kernels(S, I, D, start, h):
         X[A.q * T + j], X[A.p * T + j] = start[1 + j], start[1 + n + j]
     write(A, X, A.soft_iterations, 0, 0.0)
     write(A, X, A.failed, 0, 1.0)
-    march(A, X, X, A.aside_work, A.who, A.uncounted)
+    march(A, I, D, X, X, A.aside_work, A.who, A.uncounted)
     if X[A.outer_wanted * T] == 0.0:
         return False
-    land(A, X, X, A.aside_work)
+    land(A, I, D, X, X, A.aside_work)
     if X[A.failed * T] != 0.0:
         return False
     for j in range(n):

@@ -4,9 +4,9 @@ verdict."""
 from __future__ import annotations
 
 from leastaction.backends.loops.coarse import coarse_jacobian
+from leastaction.backends.loops.constrained_sums import settle_sum
 from leastaction.backends.loops.constraints import settle
 from leastaction.backends.loops.elimination import factor, negative, solve
-from leastaction.backends.loops.held_sums import settle_sum
 from leastaction.backends.loops.increments import (
     BEFORE,
     ENDED,
@@ -28,13 +28,14 @@ from leastaction.backends.loops.legendre import invert_alone
 from leastaction.backends.loops.machine import at, call_kernel, native
 from leastaction.backends.loops.mass_chords import chords, negative_mass, set_mass
 from leastaction.backends.loops.noise import held_floor, quiet_floor, set_floor, set_noise
-from leastaction.backends.loops.shifts import (
-    by_dense,
+from leastaction.backends.loops.poles import leaps_over
+from leastaction.backends.loops.shifted_chords import (
+    by_pattern,
     by_sparse,
-    set_dense,
+    set_pattern,
     set_sparse,
     shifted,
-    turned_dense,
+    turned_pattern,
     turned_sparse,
 )
 from leastaction.backends.loops.summed import summed_noise, summed_velocity
@@ -227,6 +228,8 @@ def continue_from_rest(S, I, D, h, noisy):
             status = stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach, action == PROLONG, False)
         total += S.iterations[0]
         S.iterations[0] = total
+        if status == GOING_WELL and leaps_over(S, small, False):
+            status = IN_DOUBT
         if status == GOING_WELL and action == PROLONG and S.checked == 1:
             off = missed(S, S.z, S.scale, False)
             if not trusted(off, S.turned[0] != turned, fraction / S.reached[0] - 1.0):
@@ -345,6 +348,7 @@ def at_once(S, I, D, h):
             set_times(S, I, D, S.soft, S.t)
             S.iterations[0] = 0
             found = accelerated(S, I, D, small) and chords(S, I, D, small, True) and nearby(S, S.z, S.scale)
+            found = found and not leaps_over(S, small, False)
             total += S.iterations[0]
     S.iterations[0] = total
     return found
@@ -373,11 +377,11 @@ def linearised(S, I, D, h, part):
             solve_along(S, I, D, S.scale)
         turned = turned_sparse(S, I, D)
     elif S.stiff == 1:
-        if set_dense(S, I, D, S.q, S.z, False) != GOING_WELL:
+        if set_pattern(S, I, D, S.q, S.z, False) != GOING_WELL:
             return False
         sweep(S, I, D, S.terms, False, S.q, S.p, S.z)
-        by_dense(S, I, D)
-        turned = turned_dense(S, I, D, S.q, S.z)
+        by_pattern(S, I, D)
+        turned = turned_pattern(S, I, D, S.q, S.z)
     elif by_jacobian(S, I, D, S.q, S.p, S.z, True, False) == GOING_WELL:
         turned = turned_jacobian(S, I, D, S.q, S.z)
     else:
@@ -411,6 +415,7 @@ def linearly(S, I, D, h):
                 prepare(S, I, D, small, True)
                 status = stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach, False, False)
                 found = status == GOING_WELL and S.turned[0] == 0 and nearby(S, S.z, S.scale)
+                found = found and not leaps_over(S, small, False)
             total += S.iterations[0]
     S.iterations[0] = total
     return found
@@ -547,7 +552,7 @@ def alone(S, I, D, h, predicted, later, told):
             status = stiffly(S, I, D, S.q, S.p, S.z, S.scale, S.reach, False, told)
             spent += S.iterations[0]
             sure = S.checked == 0 or S.multipliers > 0 or S.turned[0] == 0
-            if status == GOING_WELL and sure:
+            if status == GOING_WELL and sure and not leaps_over(S, h, False):
                 return ended(S, I, D, h), spent, False
             if status == COARSE and not wild:
                 found = linearly(S, I, D, h)

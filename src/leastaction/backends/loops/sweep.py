@@ -6,7 +6,7 @@ See `step.form` for the equations, and `backends.layout` for the lanes and the r
 from __future__ import annotations
 
 from leastaction.backends.layout import SOLVER, TERM
-from leastaction.backends.loops.exactly import product_with_rest, sum_with_rest
+from leastaction.backends.loops.compensated import product_with_rest, sum_with_rest
 from leastaction.backends.loops.machine import (
     W,
     add,

@@ -30,12 +30,12 @@ from leastaction.numbers.rounding import FLOAT64, Reals, all_finite
 from leastaction.program import Builder, Program
 from leastaction.reading import entry, floats, integer, listing, mapping, numbers, text
 from leastaction.step.form import Summand
+from leastaction.systems.arguments import Params
+from leastaction.systems.defaults import Usual
 from leastaction.systems.failures import explained
-from leastaction.systems.given import Params
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.sums.frequencies import fastest
 from leastaction.systems.sums.term import Term
-from leastaction.systems.usual import Usual
 
 FloatArray = NDArray[np.float64]
 EPS = float(np.finfo(float).eps)

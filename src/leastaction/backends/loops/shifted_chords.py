@@ -10,15 +10,14 @@ V⁻¹A⁻¹Q V it falls apart into systems of size n,
     X_j = m_v + h α_j (m_q − f_v) + h² γ_j f_q,        X_j w_j = −h (V⁻¹A⁻¹R)_j,        dz = V w,
 
 one for each γ_j; of a conjugate pair one is solved. With Gauss' rules of s nodes V⁻¹A⁻¹Q V is diagonal and γ = −α²;
-with other rules the diagonal is near enough for the chord to contract, and exact where m_q = f_v. A complex X of size n
-is solved as a real one of size 2n; where X is sparse and symmetric, as of a sum, by `sparse`.
+with other rules the diagonal is near enough for the chord to contract, and exact where m_q = f_v. X is eliminated along
+its pattern, W shifts side by side (`patterns`), of a sum, where X is symmetric, one shift after the other (`sparse`).
 """
 
 from __future__ import annotations
 
 from leastaction.backends.layout import SHIFTS
-from leastaction.backends.loops.coarse import coarse_shift, coarse_sparse
-from leastaction.backends.loops.elimination import factor, negative, solve
+from leastaction.backends.loops.coarse import coarse_pattern, coarse_sparse
 from leastaction.backends.loops.increments import (
     DOUBT,
     ENDED,
@@ -35,8 +34,22 @@ from leastaction.backends.loops.increments import (
     sound,
     widen,
 )
-from leastaction.backends.loops.machine import W, at, call_kernel, native, reader
-from leastaction.backends.loops.mass_chords import negative_mass, set_mass
+from leastaction.backends.loops.machine import (
+    W,
+    add,
+    any_of,
+    at,
+    call_kernel,
+    fma,
+    mul,
+    native,
+    reader,
+    splat,
+    store,
+    sub,
+)
+from leastaction.backends.loops.mass_chords import negative_mass
+from leastaction.backends.loops.patterns import PAIR, eliminate_rows, load_pair, solve_pattern, store_pair
 from leastaction.backends.loops.sparse import assemble, read_sparse
 from leastaction.backends.loops.sparse import factor as factor_sparse
 from leastaction.backends.loops.sparse import negative as negative_sparse
@@ -68,7 +81,7 @@ def shifted(S, I, D, q, p, z, scale, reach, short, told):
     fresh, finding = True, S.multipliers > 0  # the first iteration finds the multipliers, which are not predicted
     while True:
         if fresh:
-            status = set_sparse(S, I, D, q, z, told) if S.summed == 1 else set_dense(S, I, D, q, z, told)
+            status = set_sparse(S, I, D, q, z, told) if S.summed == 1 else set_pattern(S, I, D, q, z, told)
             if status != GOING_WELL:
                 S.iterations[0] = int(S.seen[ITERATIONS]) + 1
                 return status
@@ -77,7 +90,7 @@ def shifted(S, I, D, q, p, z, scale, reach, short, told):
         if S.summed == 1:
             by_sparse(S, I, D)
         else:
-            by_dense(S, I, D)
+            by_pattern(S, I, D)
         move(S, z, scale, reach, S.floor, 0, S.seen)
         if finding and S.seen[SOUND] != 0.0:
             finding = False
@@ -101,17 +114,15 @@ def shifted(S, I, D, q, p, z, scale, reach, short, told):
     if status != GOING_WELL:
         return status
     sweep(S, I, D, S.terms, False, q, p, z)  # the impulse at the last z: see `mass_chords.chords`
-    S.turned[0] = turned_sparse(S, I, D) if S.summed == 1 else turned_dense(S, I, D, q, z)
+    S.turned[0] = turned_sparse(S, I, D) if S.summed == 1 else turned_pattern(S, I, D, q, z)
     return sound(S)
 
 
 @native
-def set_dense(S, I, D, q, z, told):
+def set_pattern(S, I, D, q, z, told):
     """The factors of every X, with the derivatives in the middle of the step that z predicts. Returns the status:
     SINGULAR if an X has no factors, COARSE if pivots tell so, where they are asked.
     """
-    if told and not set_mass(S, I, D, S.t, q, z, S.values, S.h[0]):
-        return SINGULAR
     P, n, s, h, row = read_shifts(I, D, S.shifts), S.n, S.s, S.h[0], S.stride
     S.at[0] = S.t[0] + 0.5 * h
     for j in range(n):
@@ -127,79 +138,78 @@ def set_dense(S, I, D, q, z, told):
         for j in range(S.channels):
             S.at[1 + 2 * n + S.params + j] = inputs[j]
     call_kernel(S.point, S.at, S.at_values, S.work)
-    for e in range(P.count):
-        X, size = at(P.X, e * 2 * n * P.lead), 2 * n if P.gamma[2 * e + 1] != 0.0 else n
-        if told:
-            _set_shift(S, P, e, X, size)
-            if coarse_shift(S, X, size, P.lead):
-                return COARSE
-        _set_shift(S, P, e, X, size)
-        if not factor(X, at(P.pivots, e * 2 * n), size, P.lead):
-            return SINGULAR
-    return GOING_WELL
+    broken = splat(0.0)
+    if told:  # X of a short step is the mass alone
+        broken = _factor_shifts(S, P, 0, 0.0)
+        for k in range(n):
+            P.short[k] = 1.0 / P.X[P.diagonal[k] * PAIR]
+    for g in range(P.groups):
+        broken = add(broken, _factor_shifts(S, P, g, h))
+    if any_of(broken):
+        return SINGULAR
+    return COARSE if told and coarse_pattern(S, P) else GOING_WELL
 
 
 @native
-def _set_shift(S, P, e, X, size):
-    """X ← that of shift e, from the derivatives in S.at_values."""
-    n, h = S.n, S.h[0]
+def _factor_shifts(S, P, g, h):
+    """The factors of the g-th vector of X at the step h, from the derivatives in S.at_values; returns as
+    `eliminate_rows` does.
+    """
+    n, X = S.n, at(P.X, g * P.entries * PAIR)
     f_q, f_v = at(S.at_values, 2 * n), at(S.at_values, 2 * n + n * n)
     m_q, m_v = at(S.at_values, 2 * n + 2 * n * n), at(S.at_values, 2 * n + 3 * n * n)
-    a, b = h * P.alpha[2 * e], h * P.alpha[2 * e + 1]
-    c, d = h * h * P.gamma[2 * e], h * h * P.gamma[2 * e + 1]
+    a, b = load_pair(P.alpha, g)
+    c, d = load_pair(P.gamma, g)
+    a, b, c, d = mul(splat(h), a), mul(splat(h), b), mul(splat(h * h), c), mul(splat(h * h), d)
     for i in range(n):
-        for j in range(n):
-            gyroscopic, stiff = m_q[i * n + j] - f_v[i * n + j], f_q[i * n + j]
-            real = m_v[i * n + j] + a * gyroscopic + c * stiff
-            X[i * P.lead + j] = real
-            if size > n:
-                imaginary = b * gyroscopic + d * stiff
-                X[i * P.lead + n + j] = -imaginary
-                X[(n + i) * P.lead + j] = imaginary
-                X[(n + i) * P.lead + n + j] = real
+        for e in range(P.begin[i], P.begin[i + 1]):
+            place = P.order[i] * n + P.order[P.column[e]]
+            gyroscopic, stiff = splat(m_q[place] - f_v[place]), splat(f_q[place])
+            real = fma(c, stiff, fma(a, gyroscopic, splat(m_v[place])))
+            store_pair(X, e, real, fma(d, stiff, mul(b, gyroscopic)))
+    return eliminate_rows(P, n, X)
 
 
 @native
-def turned_dense(S, I, D, q, z):
+def turned_pattern(S, I, D, q, z):
     """Whether the product of all determinants of X has another sign than at h → 0; that of a complex X is positive."""
-    P, n = read_shifts(I, D, S.shifts), S.n
+    P = read_shifts(I, D, S.shifts)
     found = S.s % 2 == 1 and negative_mass(S, I, D, q, z)
     for e in range(P.count):
-        if P.gamma[2 * e + 1] == 0.0 and negative(at(P.X, e * 2 * n * P.lead), at(P.pivots, e * 2 * n), n, P.lead):
-            found = not found
+        if P.gamma[e // W * PAIR + W + e % W] == 0.0:
+            for k in range(S.n):
+                if P.X[(e // W * P.entries + P.diagonal[k]) * PAIR + e % W] < 0.0:
+                    found = not found
     return int(found)
 
 
 @native
-def by_dense(S, I, D):
+def by_pattern(S, I, D):
     """S.R ← −(∂R/∂z)⁻¹ S.R, about: as many systems of size n as there are shifts."""
-    P, n, s, h, row = read_shifts(I, D, S.shifts), S.n, S.s, S.h[0], S.stride
-    for j in range(n * row):
-        P.dz[j] = 0.0
-    for e in range(P.count):
-        into, size = at(P.into, 2 * e * s), 2 * n if P.gamma[2 * e + 1] != 0.0 else n
-        for j in range(n):
-            real, imaginary = 0.0, 0.0
+    P, n, s, width = read_shifts(I, D, S.shifts), S.n, S.s, S.width
+    by = splat(-S.h[0])
+    for g in range(P.groups):
+        x = at(P.x, g * n * PAIR)
+        for k in range(n):
+            row, a, b = at(S.R, P.order[k] * S.stride), splat(0.0), splat(0.0)
             for v in range(s):
-                real += into[2 * v] * S.R[j * row + v]
-                imaginary += into[2 * v + 1] * S.R[j * row + v]
-            P.x[j] = -h * real
-            if size > n:
-                P.x[n + j] = -h * imaginary
-        solve(at(P.X, e * 2 * n * P.lead), at(P.pivots, e * 2 * n), size, P.lead, P.x)
-        for j in range(n):
-            for v in range(s):
-                out = at(P.out, 2 * (v * P.count + e))
-                P.dz[j * row + v] += out[0] * P.x[j]
-                if size > n:
-                    P.dz[j * row + v] -= out[1] * P.x[n + j]
-    for j in range(n * row):
-        S.R[j] = P.dz[j]
+                c, d = load_pair(P.into, g * s + v)
+                a, b = fma(c, splat(row[v]), a), fma(d, splat(row[v]), b)
+            store_pair(x, k, mul(by, a), mul(by, b))
+        solve_pattern(P, n, at(P.X, g * P.entries * PAIR), x)
+    for k in range(n):
+        for v in range(width):
+            total = splat(0.0)
+            for e in range(P.count):
+                x = at(P.x, (e // W * n + k) * PAIR + e % W)
+                a, b = load_pair(P.out, v * P.count + e)
+                total = sub(fma(a, splat(x[0]), total), mul(b, splat(x[W])))
+            store(at(S.R, P.order[k] * S.stride + v * W), total)
 
 
 @native
 def set_sparse(S, I, D, q, z, told):
-    """The factors of every M + h²γK, K and M in the middle of the step that z predicts. Returns as `set_dense` does."""
+    """The factors of every M + h²γK, K and M in the middle of the step that z predicts; returns as `set_pattern`."""
     P, h = read_sparse(I, D, S.sparse), S.h[0]
     in_the_middle(S, P, q, z, h)
     t = S.t[0] + 0.5 * h

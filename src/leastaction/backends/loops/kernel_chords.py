@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from leastaction.backends.layout import COUNTS, ITERATIONS
 from leastaction.backends.loops.machine import W, any_of, at, call_kernel, load, native
+from leastaction.backends.loops.poles import leaps_over
+from leastaction.backends.loops.sweep import read_solver
+from leastaction.backends.loops.tangent_sweep import take_lane
+from leastaction.step.poles import LEAPT
 from leastaction.step.verdict import FOLLOWED
 
 
@@ -31,7 +35,7 @@ def write(A, X, place, i, value):
 
 
 @native
-def iterate_softly(A, X, Y, scratch, who, counts):
+def iterate_softly(A, I, D, X, Y, scratch, who, counts):
     """Chords until no lane wants another; lanes where chords fail try them from another prediction, then go on with
     chords of stiff steps or with Newton, and for a while begin with these.
     """
@@ -52,22 +56,22 @@ def iterate_softly(A, X, Y, scratch, who, counts):
         while any_lane(inner, L):
             call_kernel(A.inner, X, Y, scratch)
         if A.march != 0 and any_lane(failed, L):
-            march(A, X, Y, scratch, who, counts)
+            march(A, I, D, X, Y, scratch, who, counts)
     if any_lane(outer, L):
-        land(A, X, Y, scratch)
+        land(A, I, D, X, Y, scratch)
         if A.march != 0 and A.inner == 0 and failed[0] != 0.0:
-            march(A, X, Y, scratch, who, counts)
+            march(A, I, D, X, Y, scratch, who, counts)
         if A.afresh != 0 and failed[0] != 0.0:
             counts[who[0] * COUNTS + ITERATIONS] += int(X[A.soft_iterations * T])
             call_kernel(A.afresh, X, Y, scratch)
-            land(A, X, Y, scratch)
+            land(A, I, D, X, Y, scratch)
     if any_lane(failed, L):
         give_up(A, X, Y, scratch, who, counts)
 
 
 @native
 def give_up(A, X, Y, scratch, who, counts):
-    """Lanes where chords failed go on with chords of stiff steps or with Newton."""
+    """Lanes where chords failed go on with chords of stiff steps or with Newton; those that leapt over a pole alone."""
     T, again = A.stride, False
     alive, rest, failed, started = at(X, A.alive * T), at(X, A.rest * T), at(X, A.failed * T), at(X, A.started * T)
     for i in range(A.lanes):
@@ -78,7 +82,7 @@ def give_up(A, X, Y, scratch, who, counts):
                 write(A, X, A.failed, i, 1.0)
             if failed[i] == 2.0:
                 rest[i] = A.resting
-            if A.fresh != 0 and started[i] != 0.0:
+            if A.fresh != 0 and started[i] != 0.0 and failed[i] != LEAPT:
                 X[A.fresh_wanted * T + i] = 1.0
             else:
                 X[A.trouble * T + i] = 1.0
@@ -111,7 +115,7 @@ def iterate_stiffly(A, X, Y, scratch, who, counts):
 
 
 @native
-def march(A, X, Y, scratch, who, counts):
+def march(A, I, D, X, Y, scratch, who, counts):
     """Chords once more, of the lanes where they failed, from the motion followed from node to node (`fused.march`)."""
     L, T = A.lanes, A.stride
     alive, rest, failed = at(X, A.alive * T), at(X, A.rest * T), at(X, A.failed * T)
@@ -128,7 +132,7 @@ def march(A, X, Y, scratch, who, counts):
         call_kernel(A.march, X, Y, scratch)
     call_kernel(A.resume, X, Y, scratch)
     if A.inner == 0:
-        land(A, X, Y, scratch)
+        land(A, I, D, X, Y, scratch)
         return
     call_kernel(A.inner, X, Y, scratch)
     for i in range(L):
@@ -141,7 +145,7 @@ def march(A, X, Y, scratch, who, counts):
 
 
 @native
-def land(A, X, Y, scratch):
+def land(A, I, D, X, Y, scratch):
     """The outer kernel until no lane wants it; then the end of the step, if that is another kernel. One trajectory may
     land early; if that was too early, it goes on.
     """
@@ -157,3 +161,22 @@ def land(A, X, Y, scratch):
         call_kernel(A.land, X, Y, scratch)
     if A.land != 0 and A.lifted == 1:
         call_kernel(A.lift, X, Y, scratch)
+    if any_lane(at(X, A.failed * A.stride), A.lanes):
+        look_for_poles(A, I, D, X, Y, scratch)
+
+
+@native
+def look_for_poles(A, I, D, X, Y, scratch):
+    """Lanes that may have leapt over a pole have not failed if they have not (`poles`). The solver's record is read
+    here: to hand it on would cost every step.
+    """
+    T, failed, asked = A.stride, at(X, A.failed * A.stride), False
+    for i in range(A.lanes):
+        if X[A.alive * T + i] != 0.0 and failed[i] == LEAPT:
+            if A.land != 0 and A.lifted == 0 and not asked:
+                call_kernel(A.lift, X, Y, scratch)
+                asked = True
+            S = read_solver(I, D, A.alone)
+            take_lane(A, S, X, i)
+            if not leaps_over(S, X[A.h * T + i], True):
+                write(A, X, A.failed, i, 0.0)

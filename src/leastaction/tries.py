@@ -16,7 +16,7 @@ import numpy as np
 from leastaction.ends import SAMPLES, Ends, assured, ends
 from leastaction.errors import StepFailed
 from leastaction.methods import method as method_named
-from leastaction.pilots import LAST, USEFUL
+from leastaction.pilots import LAST, SURE, USEFUL
 from leastaction.results.path import Path
 from leastaction.run.advice import Advice, Option
 from leastaction.single import TRIES, Question
@@ -176,8 +176,14 @@ class Tries:
         return max(error / max(better, 1.0) if error <= USEFUL else error, float(self.there.common[0]))
 
     def see_rounding(self) -> None:
-        """Where the tolerance seems to be kept: what rounding on the way adds, which further runs show."""
-        if self.reached is None or self.reached > self.tol:
+        """What rounding on the way adds, which further runs show where the tolerance seems to be kept. Where it is
+        missed, no less is told than is expected of rounding, unless nobody can know the end.
+        """
+        if self.reached is None:
+            return
+        if self.reached > self.tol:
+            expected = float(self.there.unseen[0]) / SURE
+            self.reached = max(self.reached, expected if expected <= USEFUL else 0.0)
             return
 
         def again(part: float) -> Any:

@@ -177,13 +177,14 @@ class Tries:
 
     def see_rounding(self) -> None:
         """What rounding on the way adds, which further runs show where the tolerance seems to be kept. Where it is
-        missed, no less is told than is expected of rounding, unless nobody can know the end.
+        missed, no less is told than is expected of rounding; but of errors that grow exponentially the bound says
+        little.
         """
         if self.reached is None:
             return
         if self.reached > self.tol:
-            expected = float(self.there.unseen[0]) / SURE
-            self.reached = max(self.reached, expected if expected <= USEFUL else 0.0)
+            if self.advice.growth is not None and not self.advice.growth.rate:
+                self.reached = max(self.reached, float(self.there.unseen[0]) / SURE)
             return
 
         def again(part: float) -> Any:
@@ -201,7 +202,8 @@ class Tries:
         notes = advice.notes
         if reached is None:
             unknown = f"the error reached was not estimated: a second run would take some {self.spent:.0f} s"
-            notes = (*notes, f"{unknown}. Compare with method={self.chosen.method!r} and h={1.5 * abs(self.h):.4g}")
+            same = "" if self.chosen.pace is None else " and the same pace"
+            notes = (*notes, f"{unknown}. Compare with method={self.chosen.method!r}, h={1.5 * abs(self.h):.4g}{same}")
         if advice.horizon is not None:
             notes = (*notes, *_energy_told(path))
         made = None if path.advice is None else path.advice.made

@@ -100,6 +100,7 @@ def test_parameters_at_run_time_do_not_recompile(monkeypatch):
     system, q0, v0 = case("double-pendulum")
     first = la.integrate(system, "simpson", q0, v0=v0, h=0.05, steps=20)
     first.energy()
+    la.integrate(system, "simpson", q0, v0=v0, h=0.05, steps=20, params={"m": 2.0})  # a start that is not known yet
 
     def never(*args, **kwargs):
         raise AssertionError("compiled again")

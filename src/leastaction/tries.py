@@ -16,7 +16,7 @@ import numpy as np
 from leastaction.ends import SAMPLES, Ends, assured, ends
 from leastaction.errors import StepFailed
 from leastaction.methods import method as method_named
-from leastaction.pilots import LAST, USEFUL
+from leastaction.pilots import LAST, SURE, USEFUL
 from leastaction.results.path import Path
 from leastaction.run.advice import Advice, Option
 from leastaction.single import TRIES, Question
@@ -177,8 +177,15 @@ class Tries:
         return max(error / max(better, 1.0) if error <= USEFUL else error, float(self.there.common[0]))
 
     def see_rounding(self) -> None:
-        """Where the tolerance seems to be kept: what rounding on the way adds, which further runs show."""
-        if self.reached is None or self.reached > self.tol:
+        """What rounding on the way adds, which further runs show where the tolerance seems to be kept. Where it is
+        missed, no less is told than is expected of rounding; but of errors that grow exponentially the bound says
+        little.
+        """
+        if self.reached is None:
+            return
+        if self.reached > self.tol:
+            if self.advice.growth is not None and not self.advice.growth.rate:
+                self.reached = max(self.reached, float(self.there.unseen[0]) / SURE)
             return
 
         def again(part: float) -> Any:
@@ -196,7 +203,8 @@ class Tries:
         notes = advice.notes
         if reached is None:
             unknown = f"the error reached was not estimated: a second run would take some {self.spent:.0f} s"
-            notes = (*notes, f"{unknown}. Compare with method={self.chosen.method!r} and h={1.5 * abs(self.h):.4g}")
+            same = "" if self.chosen.pace is None else " and the same pace"
+            notes = (*notes, f"{unknown}. Compare with method={self.chosen.method!r}, h={1.5 * abs(self.h):.4g}{same}")
         if advice.horizon is not None:
             notes = (*notes, *_energy_told(path))
         if self.chosen is not self.advice.chosen:

@@ -11,7 +11,7 @@ A run until T is to end with an error of the position below tol, relative to the
    until two answers agree.
 3. The growth of errors (`trial`, `growth`), from the tangent map D(t) of the pilot, by a cheaper member if it follows
    the motion. Errors grow like a power of t, or exponentially if D grows much more in the second half of the pilot than
-   in the first. So errors at T follow from errors at T_p.
+   in the first. So errors at T follow from errors at T_p, and what rounding at the start and on the way makes of them.
 4. For some members, without and with a pace, the error at two steps (`step`): error = C h^p. The step for tol follows.
    The cost follows from the seconds of the processor that the pilot with about this step took, since steps of other
    lengths cost otherwise: long steps take more iterations. A run with a pace is as many times as long as its pilot in
@@ -32,8 +32,8 @@ the next advice, which finds its code ready, may choose better.
 from leastaction.pilots.asked import Asked
 from leastaction.pilots.choice import UNKEPT, UNSURE, choose
 from leastaction.pilots.dispersion import choose_by_dispersion
-from leastaction.pilots.growth import at_fixed_time
+from leastaction.pilots.growth import SURE, at_fixed_time
 from leastaction.pilots.lab import LAST
 from leastaction.pilots.trial import USEFUL
 
-__all__ = ["LAST", "UNKEPT", "UNSURE", "USEFUL", "Asked", "at_fixed_time", "choose", "choose_by_dispersion"]
+__all__ = ["LAST", "SURE", "UNKEPT", "UNSURE", "USEFUL", "Asked", "at_fixed_time", "choose", "choose_by_dispersion"]

@@ -94,13 +94,15 @@ class Advice:
     size : float
         The size of the motion: the largest range of a coordinate.
     rounding : float
-        What one unit in the last place of the state, at the worst time, makes of the end, relative to `size`. Two runs
-        may share such an error, so that their difference does not show it. NaN: not known.
+        A bound of rounding on the way, relative to `size`: what one unit in the last place of the state, at the worst
+        time, makes of the end, or the rounding of all steps. The difference of two runs may not show it. NaN: not
+        known.
     common : float
         What one unit in the last place of the start, and of the energy of a pace, makes of the end: all runs have it in
         common. NaN: not known.
     reached : float or None
-        After the run, its estimated error; for an ensemble, the largest of the trajectories that were measured.
+        After the run, its estimated error; for an ensemble, the largest of the trajectories that were measured. None:
+        not estimated, since a second run would take more than a minute.
     made : MadePace or None
         The pace that the library made from L, with its numbers ``unit`` (σ₀) and ``energy`` (W).
     notes : tuple of str

@@ -139,7 +139,7 @@ def draw() -> None:
         ax.minorticks_off()
         ax.grid(alpha=0.3)
     axes[0].set_ylabel("µs per step")
-    axes[0].legend(fontsize="small")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right", fontsize="small")
     figure.savefig(FIGURE, dpi=120)
 
 

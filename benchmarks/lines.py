@@ -20,11 +20,11 @@ THEN = re.compile(
     r"discrete|stepping/|many/newton|analysis/tangent|linear/(weak|operator)|precision/(equations|newton|steppers|linear)\."
 )
 CAPABILITIES = {
-    "sums": r"backends/(sum|cells|tables|sparse)|loops/(summed|held_sums|sparse|strips|swift|krylov|team|helpers)",
-    "constraints": r"step/(constraints|independence)|fused/(settling|held|hop)|(loops|flint)/constraints|loops/hops",
+    "sums": r"backends/(sum|cells|tables|sparse)|loops/(summed|constrained_sums|rows|sparse|strips|swift|krylov|team|helpers)",
+    "constraints": r"step/(constraints|independence)|fused/(settling|rattle|hop)|(loops|flint)/constraints|loops/hops",
     "inputs": r"step/(inputs|samples)|flint/driven",
-    "chords and shifts": r"fused/(chord|separable|places|collocation|nodes|mass|stiff)|patterns|chords|definite|shifts",
-    "marches, cyclic coordinates, steps with one root": r"fused/(march|uniqueness)|cyclic",
+    "chords and shifts": r"fused/(chord|separable|places|collocation|nodes|mass|stiff)|patterns|chords|definite|shift",
+    "marches, cyclic coordinates, steps with one root": r"fused/(march|uniqueness)|cyclic|poles",
     "explicit steps": r"(fused|loops)/explicit",
     "compositions": r"composed",
     "noise, Legendre's map, L_d itself": r"loops/(noise|legendre)|flint/boundary",

@@ -20,7 +20,8 @@ THEN = re.compile(
     r"discrete|stepping/|many/newton|analysis/tangent|linear/(weak|operator)|precision/(equations|newton|steppers|linear)\."
 )
 CAPABILITIES = {
-    "sums": r"backends/(sum|cells|tables|sparse)|loops/(summed|constrained_sums|rows|sparse|strips|swift|krylov|team|helpers)",
+    "sums": r"backends/(sum|cells|tables|sparse)|"
+    r"loops/(summed|constrained_sums|rows|sparse|strips|swift|krylov|team|helpers)",
     "constraints": r"step/(constraints|independence)|fused/(settling|rattle|hop)|(loops|flint)/constraints|loops/hops",
     "inputs": r"step/(inputs|samples)|flint/driven",
     "chords and shifts": r"fused/(chord|separable|places|collocation|nodes|mass|stiff)|patterns|chords|definite|shift",

@@ -56,7 +56,7 @@ def test_no_drift_at_a_step_whose_inverse_is_round():
 
 @pytest.mark.slow
 def test_the_drift_that_is_left_is_small():
-    """At h = 0.0125 one trajectory at a time gains (1.2 ± 0.2)·10⁻⁶ ε a step, whether its steps land early or not."""
+    """At h = 0.0125 one trajectory at a time gains (1.2 ± 0.2)·10⁻⁶ ε a step, for a reason that is not known."""
     assert abs(energy_errors("P3N3Q6Gau", 10**6, 1, 192, (0.0125, 0.0125))[:, -1].mean()) < 2
 
 

@@ -67,46 +67,45 @@ def follow_beside_poles(table, slope, curvature, q, p, h):
     """z, as `follow` has it, or None, where V is infinite at all multiples of π: barriers that are far narrower than
     the way of a part of h. So parts are short, and no node may come from one side of a barrier to the other, nor move
     by more than a tenth of its distance from it in one part.
+
+    The unknowns are the places x_i of the nodes, since rounding is the less the better the matrix is conditioned:
+
+        z = h p U + h² W V′(x),     x = q + Λ z,     U = −S⁻¹ e₀,     W = S⁻¹ l₀ᵀ diag(b),     Λ_im = l_m(c_i),
+
+    whose Jacobian 1 − h² Λ W diag(V″) has the determinant of J S⁻¹.
     """
     b, l, dl = table.b, table.l, table.dl
-    S = dl[:, :-1].T @ (b[:, None] * dl[:, 1:])
-    momentum, determinant = p * np.eye(len(S))[0], np.linalg.det(S)
+    S, one = dl[:, :-1].T @ (b[:, None] * dl[:, 1:]), np.eye(len(b))
+    U, W = -np.linalg.inv(S)[:, 0], np.linalg.solve(S, l[:, :-1].T * b)
+    ahead, pull = l[:, 1:] @ U * p, l[:, 1:] @ W
 
-    def equations(now, z):
-        x = q + l[:, 1:] @ z
-        force = l[:, :-1].T @ (b * slope(x))
-        J = S - now**2 * l[:, :-1].T @ ((b * curvature(x))[:, None] * l[:, 1:])
-        return S @ z - now**2 * force + now * momentum, J, momentum - 2 * now * force
-
-    def corrected(now, z):
-        """The root near z, or None."""
+    def corrected(now, x):
+        """The root near x, or None."""
         last = 1e-3
         for _ in range(12):
-            R, J, _ = equations(now, z)
-            dz = np.linalg.solve(J, -R)
-            z, size, rounding = z + dz, abs(dz).max(), 1e-14 * (1 + abs(z).max())
-            if np.linalg.det(J) * determinant <= 0 or size > max(last, rounding):
+            J = one - now**2 * pull * curvature(x)
+            dx = np.linalg.solve(J, q + now * ahead + now**2 * pull @ slope(x) - x)
+            x, size, rounding = x + dx, abs(dx).max(), 1e-14 * (1 + abs(x).max())
+            if np.linalg.det(J) <= 0 or size > max(last, rounding):
                 return None
             if size <= rounding:
-                return z
+                return x
             last = size / 4
-        return z
+        return x
 
-    z, now, part = np.zeros(len(S)), 0.0, PARTS
+    x, now, part = np.full(len(b), q), 0.0, PARTS
     while now < h:
-        _, J, by_h = equations(now, z)
-        then, x = min(h, now + part * h), q + l[:, 1:] @ z
-        found = corrected(then, z - (then - now) * np.linalg.solve(J, by_h))
+        then, J = min(h, now + part * h), one - now**2 * pull * curvature(x)
+        found = corrected(then, x + (then - now) * np.linalg.solve(J, ahead + 2 * now * pull @ slope(x)))
         if found is not None:
-            after = q + l[:, 1:] @ found
-            sides = np.floor(after / np.pi) == np.floor(x / np.pi)
-            if (sides & (abs(after - x) <= 0.1 * abs(np.sin(x)) + 1e-9)).all():
-                now, z, part = then, found, min(1.5 * part, PARTS)
+            sides = np.floor(found / np.pi) == np.floor(x / np.pi)
+            if (sides & (abs(found - x) <= 0.1 * abs(np.sin(x)) + 1e-9)).all():
+                now, x, part = then, found, min(1.5 * part, PARTS)
                 continue
         part /= 4
         if part < 1e-12:
             return None
-    return z
+    return h * p * U + h**2 * W @ slope(x)
 
 
 def follow_midpoint(force, slope, mass, q, v, h, parts=2000):

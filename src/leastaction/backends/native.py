@@ -59,7 +59,7 @@ _APART = (
     "by_jacobian", "linearised", "linearly", "see_rounding", "_piece", "take", "wait", "settle_sum", "newton_of_sum",
     "solve_along", "missed", "negative", "negative_mass", "turned_pattern", "turned_jacobian", "turned_sparse",
     "coarse_jacobian", "coarse_pattern", "coarse_sparse", "lay_out", "eliminate", "solve_rows",
-    "eliminate_rows", "solve_pattern", "leaps_over", "_largest", "look_for_poles", "_look_for_poles",
+    "eliminate_rows", "solve_pattern", "leaps_over", "_near_the_largest", "look_for_poles", "_look_for_poles",
 )  # fmt: skip
 
 

@@ -12,8 +12,9 @@ Such a root is not connected with h → 0. There all nodes are where the step be
 a place where U is infinite. So on the way from the start to the first node, from there to the second, … U must not be
 more than BARRIER times what it is at both ends of this way and what kinetic energy the step has, Σ |p z^s|/h. Places
 between are asked, SAMPLES on each way. Two neighbours among them differ by a factor of more than 5.8 wherever a pole
-lies on the way, so where two differ by more than STEEP, the largest U near them is looked for. A pole that is
-narrower than 10⁻⁸ of the way is not seen: momenta which are zero but for their rounding let a motion pass.
+lies on the way, so where two differ by more than STEEP, the largest U near them is looked for, to NARROW of the way. A
+barrier of which the places at a distance of 0.07 NARROW are not part is not seen: momenta which are zero but for their
+rounding let a motion pass.
 
 All this is asked of steps that chords in kernels do not solve, of every root that is tried (`loops.poles`). Of those
 that they solve it is asked where a pivot would change, by its slope, by more than MILD of itself on the way from a node

@@ -39,7 +39,7 @@ def leaps_over(S, h, unresolved):
             after = _energy(S, (k + 1) / SAMPLES)
             if _differ(before, after):
                 low, high = max(0.0, (k - 1) / SAMPLES), min(1.0, (k + 2) / SAMPLES)
-                if _largest(S, low, high, most) > most:
+                if _near_the_largest(S, low, high, most) > most:
                     return True
             before = after
     return False
@@ -61,11 +61,14 @@ def _energy(S, part):
 
 
 @native
-def _largest(S, low, high, most):
-    """The largest U between two parts of the way, or one that is more than `most`: by golden sections."""
+def _near_the_largest(S, low, high, most):
+    """U near its largest value between two parts of the way, or a value above `most`: by golden sections, as the lesser
+    U of two places. These are never nearer to each other than 0.145 NARROW, so one of them is at least 0.07 NARROW away
+    from a pole: no place that meets a pole by chance decides.
+    """
     x, y = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     left, right = _energy(S, x), _energy(S, y)
-    while high - low > NARROW and max(left, right) <= most:
+    while high - low > NARROW and min(left, right) <= most:
         if left > right:
             high, y, right = y, x, left
             x = high - GOLDEN * (high - low)
@@ -74,4 +77,4 @@ def _largest(S, low, high, most):
             low, x, left = x, y, right
             y = low + GOLDEN * (high - low)
             right = _energy(S, y)
-    return max(left, right)
+    return min(left, right)

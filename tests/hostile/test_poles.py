@@ -21,10 +21,11 @@ STEPS = 12
 
 
 def starts(rng, count):
-    """With p_φ of about 0.1, every other one with as little as 10⁻⁸."""
+    """With p_φ of about 0.1, every other one with as little as ±10⁻⁶."""
     q0 = np.stack([rng.uniform(0.8, 2.2, count), np.zeros(count)], axis=1)
-    little = np.where(np.arange(count) % 2, 10.0 ** rng.uniform(-8, -1, count), 0.1)
-    return q0, rng.normal(size=(count, 2)) * np.stack([np.full(count, 2.0), little], axis=1)
+    p0 = rng.normal(size=(count, 2)) * [2.0, 0.1]
+    p0[1::2, 1] = np.copysign(10.0 ** rng.uniform(-6, -1, len(p0[1::2])), p0[1::2, 1])
+    return q0, p0
 
 
 def alone(method, q0, p0, **how):

@@ -8,7 +8,8 @@ What flows between the terms of E is of the size of K, whatever the units, and w
 dF(q)/dt are added to L. At the start, which may be at rest, K is at least the change of the potential energy within
 the first step, up to its first turn. States are looked at after 1, 7, 37, 187, … steps, k ↦ 5k + 2, which no
 period divides, and wherever a stretch of the run ends. Loops note these states on their way, and all are looked at
-together. An error below the rounding of the terms says nothing.
+together. An error that comes and goes between two looks is not seen. An error below the rounding of the terms says
+nothing.
 
 A run with a pace keeps σ (H − E₀). H itself is looked at, since H is the energy of the motion in time. Where σ has
 a zero on the way time stands still, and the motion in s comes back from there: H is wrong for some steps before and

@@ -25,6 +25,14 @@ may be alike at all nodes of a step over two poles.
 Such a step of chords is also refused if U differs from a node to the next by more than STEEP, where U is not small
 beside the kinetic energy: so near to a pole a coarse step has several roots on its own side, too. Then the prediction
 is not used, and the step is found from its velocity alone, as other coarse steps are (`step.verdict`).
+
+Which members have such barriers. If a rule of r nodes is exact to degree s − 1, Σ_i b_i l_ν′(c_i) = l_ν(1) − l_ν(0). So
+the equations Σ_i b_i l_ν′(c_i) m_c,i = (l_ν(1) − l_ν(0)) p_c have the solution m_c,i = p_c, and if r = s no other: U
+counts at every node, as with Gauss' rules. Only these leave cyclic coordinates out. Other members with r = s, and steps
+at N digits, are solved by iterations of all coordinates, which ask nothing of what lies between two nodes: their steps
+may leap over a pole. If r > s, m_c,i is not p_c. The matrix of the cyclic velocities, Σ_i b_i l_μ′ l_ν′ M_cc,i, stays
+definite where a node is at a pole, as long as s others are not. So nodes may pass poles on the branch from h → 0, and
+only the energy tells that such a step is too coarse (`run.balance`).
 """
 
 from __future__ import annotations

@@ -64,17 +64,22 @@ that has not moved at all on the way has no reach, either: if it moves now, as a
 others have set it in motion, and the contraction alone can judge it.
 
 Floors. A coordinate may rest, or all but rest, while rounding moves it: its increments are then noise, and there is
-nothing to compare them with. What coordinate j of a step is summed from has the size
+nothing to compare them with. Noise of coordinate j is some ε of what its step is summed from, with the matrix X of the
+midpoint rule, so that what is stiff holds its place, and the noise of coordinates moves others:
 
-    g_j = |h| Σ_k |L_vv⁻¹|_jk ( |p_k| + Σ_l (|m_q|_kl |q_l| + |m_v|_kl |v_l|)
+    x_j = |h| Σ_k |X⁻¹|_jk ( |p_k| + Σ_l (|m_q|_kl |q_l| + |m_v|_kl |v_l|)
                                 + |h| (|f_k| + Σ_l |f_q|_kl |q_l| + |f_v|_kl |v_l|) ),
 
-so noise is some ε g_j, and more where the noise of other coordinates moves coordinate j. With a = |h| |L_vv⁻¹| (|m_q| +
-|f_v| + |h| |f_q|) noise is the x of (1 + a_jj) x_j = g_j + Σ_{k≠j} a_jk x_k, by some iterations of Jacobi: the step is
-implicit, and a stiff coordinate holds its place. Constraints g(t, q) = 0, which are met to their rounding, add |K|
-|∂g/∂q| |q| without a power of h, K = M⁻¹Gᵀ(G M⁻¹Gᵀ)⁻¹, and pass a part of any coordinate's noise on to all. Where
-continuation finds no root without these floors, it computes x_j. From then on, as long as coordinate j moves by little
-of x_j (STILL NOISE), increments count by what they exceed NOISE x_j, and the reach is at least that.
+    X = m_v + h/2 (m_q − f_v) − h²/4 f_q.
+
+Constraints g(t, q) = 0, which are met to their rounding, add b = |K| |∂g/∂q| |q| without a power of h, K =
+M⁻¹Gᵀ(G M⁻¹Gᵀ)⁻¹, and (|m_q − f_v| + |h| |f_q|) b to what momenta are summed from, and pass a part of any coordinate's
+noise on to all. Where continuation was needed, x_j is computed, and continuation itself has these floors where it finds
+no root without them. From then on, as long as coordinate j moves by little of x_j (STILL NOISE), increments count by
+what they exceed NOISE x_j, and the reach is at least that. But x_j is a bound, and what shrinks is no noise: in the
+loops and at any precision an iteration goes on as long as its increments, in units of the floors, shrink by half, and
+what comes next is not negligible beside x_j. Steps of many stiff coordinates ended too early without this rule, and
+their momenta, by h f_q δz, were off by 10⁵ ε (`tests/test_dense_mass.py`).
 
 The rounding of momenta. Where a mass is ill-conditioned, as that of a long chain in angles, the rounding of momenta is
 a large part of a step: 10⁻¹³ with twenty links, 10⁻¹² with fifty. A mass chord moves momenta by M dz/h. Momenta are
@@ -129,7 +134,7 @@ BEGUN_AGAIN = 2  # times that a place reached by chords becomes the prediction, 
 REACH = 3.0  # a step may be thrice as long as the latest ones (the longest of these, fading) …
 GOING = 1.5  # … or half as long again as h times the velocity
 FAR = 2.0
-NOISE = 2.0**-46  # of g_j: increments as small as that are rounding
+NOISE = 2.0**-46  # of x_j: increments as small as that are rounding
 STILL = 2.0**40  # the noise of a coordinate that moves by more than so many times its noise does not count
 WAKING = 2.0**10  # a step so many times longer than before this iteration was set in motion by others …
 WOKEN = 0.1  # … and its increment counts as this part of the last one, at most
@@ -142,8 +147,11 @@ DEAR = 3  # where a fresh Jacobian costs more than so many chords, the second it
 
 # What an iteration tells the verdict: its size, that of the one before, iterations before this one; whether all numbers
 # are finite, the first increment reaches too far, the root lies too far; whether there was doubt before; and whether a
-# chord's increment is the rounding of momenta, and whether the root will be shown to be the only one (`unique`).
-SEEN = ("size", "before", "iterations", "sound", "off", "far", "doubt", "hidden", "unique")
+# chord's increment is the rounding of momenta, whether the root will be shown to be the only one (`unique`), and how
+# large the increments are, and were before, in units of the floors of coordinates that have one.
+SEEN = (
+    "size", "before", "iterations", "sound", "off", "far", "doubt", "hidden", "unique", "noisy", "noisy_before",
+)  # fmt: skip
 # What it answers to loops that do not begin again.
 DECISIONS = ("solved", "ended", "good", "doubt", "keep", "left", "size")
 
@@ -159,6 +167,8 @@ def verdict(
     twice: bool = False,
     hidden: Any = None,
     unique: Any = None,
+    noisy: Any = None,
+    noisy_before: Any = None,
     finished: bool = False,
     sided: bool = False,
     steady: Any = None,
@@ -179,6 +189,7 @@ def verdict(
     twice     whether this chord corrects twice, while the first one corrected once
     hidden    how many times a chord's increment is contained in the rounding of momenta, zero if nobody has looked
     unique    whether it will be asked once the step is solved if that is the only root: then nothing is in doubt now
+    noisy     how large the increments are in units of the floors, and `noisy_before`: what shrinks is no noise
     finished  whether, once solved, the forces at the place that was reached are evaluated, and the result follows from
               these: then it is off by θ times what comes next, which may be FINISHED times as long, or longer where
               that is UNSEEN
@@ -188,6 +199,8 @@ def verdict(
     enough = negligible * FINISHED if finished else negligible * ONE_SIDED if sided else negligible
     size, before, iterations = x["size"], x["before"], x["iterations"]
     first, second = iterations < 1, (iterations < 2) & ~(iterations < 1)
+    if noisy is not None:  # all increments may have been noise before
+        before = (before <= 0.0).where(TINY, before)
     if steady is not None:
         rounding = negligible * ROUNDING
         size = (~first & (size <= rounding)).where((before * steady).op("min", rounding), size)
@@ -212,6 +225,11 @@ def verdict(
     if hidden is not None and not fresh:
         over = over | (gain * UNCERTAIN <= hidden * negligible)
     solved = x["sound"] & ((size <= negligible) | (~first & (over | stalled)))
+    if noisy is not None:
+        least = enough / NOISE
+        shrinks = first | ((noisy <= 0.5 * noisy_before) & (noisy * noisy > least * noisy_before))
+        settling = solved & shrinks & (noisy > least)
+        solved = solved & ~settling
     ended = solved | ~x["sound"] | (iterations > MOST_ITERATIONS - 1.5)
     most: Any = ON_THE_BRANCH if fresh else (second & (before > NEARBY)).where(SECOND_CHORD, LATER_CHORD)
     doubt, counts, anew = x["doubt"], 1.0, size * 0.0
@@ -229,6 +247,8 @@ def verdict(
         keep = ~first & keep if chords <= DEAR else first | ~first
     else:
         keep = first | keep if hidden is None else first | keep | (hidden >= 1.0)
+        if noisy is not None:
+            keep = keep | settling
     if checked and again:
         keep = keep | begun
     return {
@@ -285,6 +305,7 @@ def verdict_program(
     negligible, acceptable = x["negligible"], x["acceptable"]
     found = verdict(
         x, fresh=fresh, chords=chords, checked=checked, hidden=x["hidden"], unique=x["unique"], sided=sided,
-        steady=x.get("rate"), negligible=negligible, acceptable=acceptable,
+        noisy=x["noisy"], noisy_before=x["noisy_before"], steady=x.get("rate"),
+        negligible=negligible, acceptable=acceptable,
     )  # fmt: skip
     return B.build(**{name: indices([value], B) for name, value in found.items() if name in DECISIONS})

@@ -82,7 +82,7 @@ class Judge:
         self._newton = self._newton and fresh
         count = min(self._iterations, 1) if self._newton else self._iterations
         solved, ended, good, self._doubt, keep, left, _ = _rule(fresh, self._checked)(
-            size, self._before, count, size < math.inf, off, self._far, self._doubt, False, False, *self._floor
+            size, self._before, count, size < math.inf, off, self._far, self._doubt, *(4 * [False]), *self._floor
         )
         self._before, self._iterations = size, self._iterations + 1
         flint.ctx.prec = precision

@@ -29,9 +29,8 @@ from leastaction.step.verdict import ACCEPTABLE, EPS, FAR, NEARBY, NEGLIGIBLE, S
 ALIKE = 2.0**-10
 REACHING = 0.25
 # Where what was SEEN of an iteration, and what the verdict says, are in their arrays.
-SIZE, BEFORE, ITERATIONS, SOUND, OFF, TOO_FAR, DOUBT, HIDDEN, UNIQUE, NEGLIGIBLE_PLACE, ACCEPTABLE_PLACE, RATE = range(
-    12
-)
+SIZE, BEFORE, ITERATIONS, SOUND, OFF, TOO_FAR, DOUBT, HIDDEN, UNIQUE, NOISY, NOISY_BEFORE = range(11)
+NEGLIGIBLE_PLACE, ACCEPTABLE_PLACE, RATE = range(11, 14)
 SOLVED, ENDED, GOOD, DOUBTED, KEEP, LEFT, COUNTED = range(7)
 
 
@@ -79,6 +78,8 @@ def renew(S):
         S.seen[DOUBT * S.lanes + k] = 0.0
         S.seen[HIDDEN * S.lanes + k] = 0.0
         S.seen[UNIQUE * S.lanes + k] = float(S.unique[0])
+        S.seen[NOISY * S.lanes + k] = 0.0
+        S.seen[NOISY_BEFORE * S.lanes + k] = 0.0
         S.seen[NEGLIGIBLE_PLACE * S.lanes + k] = NEGLIGIBLE * EPS
         S.seen[ACCEPTABLE_PLACE * S.lanes + k] = ACCEPTABLE
         S.seen[RATE * S.lanes + k] = 1.0
@@ -154,18 +155,21 @@ def still(floor, length):
 def move(S, z, scale, reach, floor, replace, active):
     """z ← z + S.R, or S.R itself with `replace`, of the trajectories that are active; what the verdict needs of it."""
     on = splat(1.0) if S.lanes == 1 else load(active)
-    size, off, far, total = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
+    size, off, far, total, noisy = splat(0.0), splat(0.0), splat(0.0), splat(0.0), splat(0.0)
     for c in range(S.components):
         row = at(S.R, c * S.width * W)
-        ratio, beyond, away, added = move_one(S, c, row, z, scale, reach, floor, replace, on)
+        ratio, beyond, away, added, part = move_one(S, c, row, z, scale, reach, floor, replace, on)
         size, off, far, total = larger(size, ratio), larger(off, beyond), larger(far, away), add(total, added)
+        noisy = larger(noisy, part)
     see(S, size, off, far, total)
+    if S.summed == 0:
+        put(S.seen, NOISY, S.lanes, largest_of(noisy) if S.lanes == 1 else noisy)
 
 
 @native
 def move_one(S, c, row, z, scale, reach, floor, replace, on):
     """One component of `move`, whose increments are in `row`. Returns their size, how far the increments and the
-    unknowns are beyond their limits, and the sum of the increments.
+    unknowns are beyond their limits, the sum of the increments, and their largest part of the component's noise.
     """
     across, width = S.across, S.width
     moved, before, total = splat(0.0), lanewise(scale, c, across), splat(0.0)
@@ -180,16 +184,17 @@ def move_one(S, c, row, z, scale, reach, floor, replace, on):
         moved, top = largest_of(moved), largest_of(top)
     put(scale, c, across, where(on, top, before))
     if c >= S.n:
-        return splat(0.0), splat(0.0), splat(0.0), total
-    beyond = positive(sub(moved, still(lanewise(floor, c, across), top)))
-    ratio = div(beyond, top)
+        return splat(0.0), splat(0.0), splat(0.0), total, splat(0.0)
+    noise = still(lanewise(floor, c, across), top)
+    ratio = div(positive(sub(moved, noise)), top)
     if S.seen[ITERATIONS * S.lanes] > 0.0:
         last = splat(S.seen[BEFORE]) if S.lanes == 1 else load(at(S.seen, BEFORE * W))
         awake = positive(sub(mul(splat(WAKING), sub(before, splat(TINY))), top))
         most = where(awake, ratio, mul(splat(WOKEN), last))
         ratio = where(positive(sub(ratio, most)), most, ratio)
     limit = lanewise(reach, c, across)
-    return ratio, sub(moved, limit), sub(top, mul(splat(FAR), limit)), total
+    part = where(noise, div(moved, noise), splat(0.0))
+    return ratio, sub(moved, limit), sub(top, mul(splat(FAR), limit)), total, part
 
 
 @native
@@ -237,8 +242,9 @@ def judge(S, kernel):
     for k in range(lanes):
         size = S.found[COUNTED * lanes + k]
         if S.seen[ITERATIONS * lanes + k] > 0.0:
-            S.seen[RATE * lanes + k] = size / S.seen[BEFORE * lanes + k]
+            S.seen[RATE * lanes + k] = size / max(S.seen[BEFORE * lanes + k], TINY)
         S.seen[BEFORE * lanes + k] = size
+        S.seen[NOISY_BEFORE * lanes + k] = S.seen[NOISY * lanes + k]
         S.seen[ITERATIONS * lanes + k] += 1.0
         S.seen[DOUBT * lanes + k] = S.found[DOUBTED * lanes + k]
 

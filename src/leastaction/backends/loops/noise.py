@@ -26,41 +26,28 @@ from leastaction.step.verdict import EPS, NOISE, TINY, UNCERTAIN
 MEASURED = 8.0  # how many times larger the noise of a sum's forces may be elsewhere than where it was measured
 QUIET = 8.0 * EPS  # of a coordinate: what rounding may do to the increments of a step much shorter than itself
 HELD = 32.0 * EPS  # of the largest coordinate of a kind: what rounding of constraints may do to others of a sum
-PASSED_ON = 4  # how many times noise is followed from coordinate to coordinate
 SHARED = 2.0**-10  # constraints pass this part of a coordinate's noise, in the metric of the mass, on to any other
 
 
 @native
 def set_noise(S):
-    """S.noise ← the parts of g of `step.verdict`, one for each derivative and power of h, at the start of the step."""
-    n = S.n
-    values = S.at_values
+    """S.noise ← what `set_floor` needs of the start of the step: what momenta and forces are summed from, what rounding
+    of constraints does to coordinates, and m_v, m_q − f_v, f_q.
+    """
+    n, values = S.n, S.at_values
     f_q, f_v = at(values, 2 * n), at(values, 2 * n + n * n)
     m_q, m_v = at(values, 2 * n + 2 * n * n), at(values, 2 * n + 3 * n * n)
-    for j in range(n):
-        for k in range(n):
-            S.V[j * n + k] = m_v[j * n + k]
-    for j in range(3 * n + 2 * n * n):
-        S.noise[j] = 0.0
-    if S.multipliers > 0:
-        set_bumps(S, at(S.noise, 2 * n))
-    if not factor(S.V, S.mass_pivots, n, n):
-        return
-    slow, fast = at(S.noise, 3 * n), at(S.noise, 3 * n + n * n)
+    mass, slow, fast = at(S.noise, 3 * n), at(S.noise, 3 * n + n * n), at(S.noise, 3 * n + 2 * n * n)
     for k in range(n):
         momentum, force = abs(S.p[k]), abs(values[k])
         for i in range(n):
-            momentum += abs(m_q[k * n + i] * S.q[i]) + abs(m_v[k * n + i] * S.v[i])
-            force += abs(f_q[k * n + i] * S.q[i]) + abs(f_v[k * n + i] * S.v[i])
-            S.move[i] = 1.0 if i == k else 0.0
-        solve(S.V, S.mass_pivots, n, n, S.move)
-        for j in range(n):
-            inverse = abs(S.move[j])
-            S.noise[j] += inverse * momentum
-            S.noise[n + j] += inverse * force
-            for i in range(n):
-                slow[j * n + i] += inverse * (abs(m_q[k * n + i]) + abs(f_v[k * n + i]))
-                fast[j * n + i] += inverse * abs(f_q[k * n + i])
+            e = k * n + i
+            momentum += abs(m_q[e] * S.q[i]) + abs(m_v[e] * S.v[i])
+            force += abs(f_q[e] * S.q[i]) + abs(f_v[e] * S.v[i])
+            mass[e], slow[e], fast[e] = m_v[e], m_q[e] - f_v[e], f_q[e]
+        S.noise[k], S.noise[n + k], S.noise[2 * n + k] = momentum, force, 0.0
+    if S.multipliers > 0:
+        set_bumps(S, at(S.noise, 2 * n))
 
 
 @native
@@ -127,7 +114,7 @@ def held_floor(S):
 
 @native
 def set_floor(S, h):
-    """S.floor ← NOISE g for a step of this length."""
+    """S.floor ← NOISE x of `step.verdict` for a step of this length."""
     n = S.n
     if S.summed == 1:
         for j in range(n * W):
@@ -136,23 +123,24 @@ def set_floor(S, h):
             S.floor[j] += MEASURED * h * h * S.M[j] * abs(S.noise[j])
         level(S, S.floor, 1.0)
         return
-    slow, fast = at(S.noise, 3 * n), at(S.noise, 3 * n + n * n)
+    bumps, length = at(S.noise, 2 * n), abs(h)
+    mass, slow, fast = at(S.noise, 3 * n), at(S.noise, 3 * n + n * n), at(S.noise, 3 * n + 2 * n * n)
     for j in range(n):
-        S.floor[j] = 0.0
-    for _ in range(1 + min(n, PASSED_ON)):
+        S.floor[j] = NOISE * bumps[j]
+    for e in range(n * n):
+        S.V[e] = mass[e] + 0.5 * h * slow[e] - 0.25 * h * h * fast[e]
+    if not factor(S.V, S.pivots, n, n):
+        return
+    for k in range(n):
+        noise = S.noise[k] + length * S.noise[n + k]
+        for i in range(n):
+            noise += (abs(slow[k * n + i]) + length * abs(fast[k * n + i])) * bumps[i]
+            S.move[i] = 1.0 if i == k else 0.0
+        solve(S.V, S.pivots, n, n, S.move)
         for j in range(n):
-            S.move[j] = S.floor[j]
-        for j in range(n):
-            total, stiff = NOISE * (S.noise[2 * n + j] + h * (S.noise[j] + h * S.noise[n + j])), 1.0
-            for k in range(n):
-                passed = h * (slow[j * n + k] + h * fast[j * n + k])
-                if k == j:
-                    stiff += passed
-                else:
-                    total += passed * S.move[k]
-            S.floor[j] = total / stiff
+            S.floor[j] += NOISE * length * abs(S.move[j]) * noise
     if S.multipliers > 0:
-        mass, top = at(S.at_values, 2 * n + 3 * n * n), 0.0
+        top = 0.0
         for j in range(n):
             top = max(top, S.floor[j] * abs(mass[j * n + j]) ** 0.5)
         for j in range(n):

@@ -425,7 +425,7 @@ def _alone(I, D, A, S, X, i, count):
     stood = A.outer != 0 and X[A.failed * T + i] == 2.0 and X[A.soft_before * T + i] <= ACCEPTABLE
     if stood and not continued and velocity_at(S, I, D):
         set_noise(S)
-        set_floor(S, abs(h))
+        set_floor(S, h)
     if S.summed == 1:
         for j in range(S.n * W):
             X[A.impulse + j], X[A.floor + j] = S.impulse[j], S.floor[j]

@@ -196,7 +196,7 @@ def continue_from_rest(S, I, D, h, noisy):
     while True:
         small = h if fraction == 1.0 else fraction * h
         if noisy == 1:
-            set_floor(S, abs(small))
+            set_floor(S, small)
         else:
             quiet_floor(S, small)
         if action == FROM_REST:
@@ -584,7 +584,7 @@ def alone(S, I, D, h, predicted, later, told):
         spent += S.iterations[0]
         noisy += 1
     if later and status == GOING_WELL:  # noise may be the reason why other iterations failed
-        set_floor(S, abs(h))
+        set_floor(S, h)
     if status == GOING_WELL:
         status = ended(S, I, D, h)
     return status, spent, True

@@ -201,7 +201,7 @@ def _chord(S, T, J, cell, first, end):
             for v in range(s):
                 place = at(b, v * W)
                 store(place, fma(load(at(S.T, (m * s + v) * W)), R, load(place)))
-        ratio, beyond, away, added = move_one(S, c, b, z, scale, reach, floor, 1, splat(1.0))
+        ratio, beyond, away, added, _ = move_one(S, c, b, z, scale, reach, floor, 1, splat(1.0))
         size, off, far, total = larger(size, ratio), larger(off, beyond), larger(far, away), add(total, added)
         for i in range(r):
             if T.role[i] == MOVING:

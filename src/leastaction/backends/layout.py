@@ -379,6 +379,18 @@ COUNTS = 4
 HOP = 2  # iterations of a hop; a far hop has one more
 ADDRESSES = 10  # addresses that `run.run` is given for each phase of a composition
 
+# What `loops.storing.drive` reads: the inputs of the steps to come.
+DRIVEN = {
+    "inputs": "where the inputs at the nodes of a step are in the state, behind the parameters",
+    "channels": "how many numbers they are at a node",
+    "vectors": "with points side by side: vectors that hold one number of all nodes; else 0",
+    "trajectories": "how many there are",
+    "table": "address of the inputs of steps to come, and from one number to that of …",
+    "table_trajectory": "… the next trajectory, …",
+    "table_step": "… the next step, …",
+    "table_node": "… the next node",
+}
+
 RUN = Record.of(
     "Run",
     number={
@@ -470,15 +482,8 @@ RUN = Record.of(
         "n": "coordinates",
         "s": "degree",
         "param_count": "parameters",
-        "inputs": "where the inputs at the nodes of the step are in the state, behind the parameters",
-        "channels": "how many numbers they are at a node",
         "nodes": "how many nodes there are",
-        "vectors": "with points side by side: vectors that hold one number of all nodes; else 0",
-        "trajectories": "how many there are",
-        "table": "address of the inputs of steps to come, and from one number to that of …",
-        "table_trajectory": "… the next trajectory, …",
-        "table_step": "… the next step, …",
-        "table_node": "… the next node",
+        **DRIVEN,
         "left": "what would come next, relative to the step (fused)",
         "columns": "directions carried along: none, or 2n and perhaps one for each parameter and one for h",
         "sensitive": "where the terms with derivatives by time and parameters are, or those without",
@@ -567,24 +572,20 @@ RK4 = Record.of(
         "equation": "kernel of the equation for the unknowns of the vector field",
         "field": "kernel of the vector field, and of its derivatives where some are carried",
         "implicit": "1: the equation is not linear",
-        "stages": "",
+        "nodes": "stages",
         "size": "numbers of a state: y, and the derivatives that are carried, …",
         "directions": "… of so many quantities, …",
         "outer": "… by how many of the parameters and h",
-        "channels": "how many numbers the inputs are at a stage",
-        "table": "address of the inputs of the steps to do, and from one number to that of …",
-        "table_trajectory": "… the next trajectory, …",
-        "table_step": "… the next step, …",
-        "table_node": "… the next stage",
-        "trajectories": "",
+        **DRIVEN,
         "lanes": "trajectories in a group",
+        "stride": "the same",
         "groups": "groups of trajectories",
         "every": "keep every so many states",
         "skipped": "the number of the first row that there is room for",
         "rows": "rows kept of each trajectory",
     },
-    tally={"first": "the next step", "steps": "how many to do"},
-    integers={"mass_pivots": "rows of L_vv exchanged"},
+    tally={"table_first": "the next step", "steps": "how many to do"},
+    integers={"mass_pivots": "rows of L_vv exchanged", "who": "the trajectory in each lane, group by group"},
     reals={
         **{field.name: field.meaning for field in POINTS.fields if field.kind == "reals"},
         "start": "time of step 0",

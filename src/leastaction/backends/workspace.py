@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leastaction.backends.backend import Backend
 from leastaction.backends.layout import COUNTS, RUN, SOLVER
@@ -16,6 +17,8 @@ from leastaction.step.prediction import WHOLE
 
 if TYPE_CHECKING:
     from leastaction.backends.rows import Row
+
+FloatArray = NDArray[np.float64]
 
 NEVER = 2**62  # the step after which a state is stored that is never to be stored
 # After a step for which chords failed, the following steps begin with Newton: so many steps, divided by the number of
@@ -165,7 +168,7 @@ def _laid_out(backend: Backend, size: int, row: Row, check: Check | None) -> Lai
             "n": backend.room, "s": s, "param_count": backend.params, "inputs": at.get("inputs", 0),
             "channels": step.channels, "nodes": len(step.method.table.c), "trajectories": size,
             "vectors": -(-len(step.method.table.c) // T) if backend.spread > 1 else 0,
-            "table": 0, "table_trajectory": 0, "table_step": 0, "table_node": 0, "table_first": 0,
+            **driven_by(np.zeros((0, 0, 0))), "table_first": 0,
             "resting": max(1, RESTING // _chords(backend, solvers, solver)),
             "left": at.get("left", 0), "columns": row.varied,
             **_sensitive(backend, solvers, alone, row.varied), **looks, **_aside(backend),
@@ -183,6 +186,13 @@ def _laid_out(backend: Backend, size: int, row: Row, check: Check | None) -> Lai
         outputs = max(outputs, rows)  # a second state
     work = max((kernel.work for kernel in kernels.values()), default=1)
     return Laid(solvers, place, groups, rows, outputs, work, looks["look_size"], looks["looks"], kernels)
+
+
+def driven_by(table: FloatArray) -> dict[str, int]:
+    """What a record tells of a table of inputs, (trajectories or 1, steps, nodes or 1, …)."""
+    pitches = [0 if length == 1 else pitch // 8 for length, pitch in zip(table.shape, table.strides, strict=True)]
+    names = ("table_trajectory", "table_step", "table_node")
+    return {"table": table.ctypes.data, **dict(zip(names, pitches, strict=False))}
 
 
 def _sources(how: Backend, check: Program, z_coordinate: int, z_control: int) -> list[int]:

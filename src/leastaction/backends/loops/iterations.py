@@ -27,7 +27,7 @@ from leastaction.backends.loops.increments import (
     widen,
 )
 from leastaction.backends.loops.krylov import solve_along
-from leastaction.backends.loops.machine import at, native
+from leastaction.backends.loops.machine import at, copy, native
 from leastaction.backends.loops.mass_chords import negative_mass, set_mass
 from leastaction.backends.loops.shifted_chords import (
     by_pattern,
@@ -52,15 +52,13 @@ def stiffly(S, I, D, q, p, z, scale, reach, short, told):
     spent, status = 0, NOT_CONVERGED
     S.iterations[0] = 0
     S.left[0] = 1.0
-    for i in range(S.components * S.stride):
-        S.start[i] = z[i]
+    copy(z, S.start, S.components * S.stride)
     if S.stiff == 1:
         status = iterated(S, I, D, q, p, z, scale, reach, SHIFTED, short and S.summed == 1, told)
     if status in (GOING_WELL, COARSE) or (S.summed == 1 and S.krylov < 0):
         return status
     spent = S.iterations[0]
-    for i in range(S.components * S.stride):
-        z[i] = S.start[i]
+    copy(S.start, z, S.components * S.stride)
     status = iterated(S, I, D, q, p, z, scale, reach, NEWTON, False, told)
     S.iterations[0] += spent
     return status

@@ -107,7 +107,7 @@ def push(S, I, D, w):
     room = S.components + 1
     for e in range(S.term_count):
         T = read_term(I, D, S.terms + e * TERM_SIZE)
-        gather(S, T, w, w, 2 * room)
+        gather(S, T, w, w, False, at(T.point, 2 * room * W))
         both = 1 if T.outputs > room else 0
         for i in range(T.points):
             point, values = at(T.point, i * T.inputs * W), at(T.values, i * T.outputs * W)

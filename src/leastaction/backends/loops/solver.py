@@ -9,7 +9,7 @@ from leastaction.backends.loops.elimination import factor, solve
 from leastaction.backends.loops.increments import REACHING, begin, level, missed, nearby
 from leastaction.backends.loops.iterations import NEWTON, SHIFTED, increments, stiffly, turned
 from leastaction.backends.loops.legendre import invert_alone
-from leastaction.backends.loops.machine import at, call_kernel, native
+from leastaction.backends.loops.machine import at, call_kernel, copy, native
 from leastaction.backends.loops.mass_chords import chords
 from leastaction.backends.loops.noise import held_floor, quiet_floor, set_floor, set_noise
 from leastaction.backends.loops.poles import leaps_over
@@ -60,7 +60,7 @@ def continue_from_rest(S, I, D, h, noisy):
 
     The step begins with S.t, S.q, S.p; its unknowns and impulse are left in S.z and S.impulse.
     """
-    n, s, row, across = S.n, S.s, S.stride, S.across
+    n, row, across = S.n, S.stride, S.across
     total = 0
     S.reached[0] = 0.0
     S.iterations[0] = 0
@@ -100,8 +100,7 @@ def continue_from_rest(S, I, D, h, noisy):
                         S.reach[j] = HUGE  # it has not moved yet: others set it in motion
             if S.summed == 1:
                 level(S, S.reach, REACHING)
-        for i in range(S.components * row):
-            S.start[i] = S.z[i]
+        copy(S.z, S.start, S.components * row)
         prepare(S, I, D, small, False)
         set_times(S, I, D, S.soft, S.t)
         status = GOING_WELL
@@ -131,11 +130,8 @@ def continue_from_rest(S, I, D, h, noisy):
                     prolong(S, begun / before, S.miss)
                 for i in range(n * row):
                     S.miss[i] = S.z[i] - S.miss[i]
-                for i in range(S.components * row):
-                    S.last[i] = S.z[i]
-                for j in range(n * across):
-                    for m in range(s):
-                        S.way[j] = max(S.way[j], abs(S.z[j // across * row + m * across + j % across]))
+                copy(S.z, S.last, S.components * row)
+                lengthen(S, S.way, 1.0)
             continue
         prepare(S, I, D, h, False)
         return BRANCH_ENDS if S.reached[0] > 0.0 or status == IN_DOUBT else status
@@ -149,14 +145,21 @@ def stand(S):
 
 
 @native
+def lengthen(S, way, times):
+    """The way of each coordinate is at least so many times the longest part of the step S.z."""
+    for j in range(S.n * S.across):
+        for m in range(S.s):
+            way[j] = max(way[j], times * abs(S.z[j // S.across * S.stride + m * S.across + j % S.across]))
+
+
+@native
 def prolong(S, grown, z):
     """z^m ← the polynomial of S.last at grown · d_m, by Lagrange's formula (d_0 = 0 carries the value 0).
 
     Multipliers stay.
     """
     s, row, d, across = S.s, S.stride, S.d, S.across
-    for i in range(S.n * row, S.components * row):
-        z[i] = S.last[i]
+    copy(at(S.last, S.n * row), at(z, S.n * row), (S.components - S.n) * row)
     for m in range(1, s + 1):
         x = grown * d[m]
         for c in range(S.n):
@@ -263,8 +266,7 @@ def linearised(S, I, D, h, part):
                 return False
             S.z[place] += S.R[place]
         S.way[j] = part * S.reach[j] / REACH  # a coordinate that turns back may have next to no step
-    for i in range(n * row):
-        S.start[i] = S.z[i]
+    copy(S.z, S.start, n * row)
     return True
 
 
@@ -298,8 +300,8 @@ def has_one_root(S, h, found):
     S.at[0], S.at[1] = S.t[0], h
     for j in range(n):
         S.at[2 + j], way[j] = S.q[j], S.length[j]
-        for m in range(S.s if found else 0):
-            way[j] = max(way[j], abs(S.z[j * S.stride + m]))
+    if found:
+        lengthen(S, way, 1.0)
     for j in range(S.params):
         S.at[2 + 2 * n + j] = S.values[j]
     call_kernel(S.one_root, S.at, S.argument, S.work)
@@ -353,13 +355,10 @@ def by_halves(S, I, D, h):
             S.iterations[0] = 0
             found = solved_anyhow(S, I, D, small)
             total += S.iterations[0]
-            for j in range(S.n):
-                for m in range(S.s):
-                    S.length[j] = max(S.length[j], abs(S.z[j * S.stride + m]))
+            lengthen(S, S.length, 1.0)
             if half == -1:
                 found = found and has_one_root(S, h, False)
-                for i in range(S.components * S.stride):
-                    S.last[i] = S.z[i]
+                copy(S.z, S.last, S.components * S.stride)
     S.iterations[0] = total
     return found and has_one_root(S, h, False)
 
@@ -396,8 +395,7 @@ def alone(S, I, D, h, predicted, later, told):
     wild = later and S.checked == 1 and not (predicted and within_reach(S, S.z))
     if wild or asked:
         found = False
-        for i in range(S.components * S.stride):
-            S.last[i] = S.z[i]
+        copy(S.z, S.last, S.components * S.stride)
         if asked:
             found = singly(S, I, D, h, wild)
             spent += S.iterations[0]
@@ -407,8 +405,7 @@ def alone(S, I, D, h, predicted, later, told):
         if found:
             return ended(S, I, D, h), spent, False
         stand(S)
-        for i in range(S.components * S.stride):
-            S.z[i] = S.last[i]
+        copy(S.last, S.z, S.components * S.stride)
     for guess in range(2):
         if guess == 0:
             ready = predicted

@@ -34,7 +34,8 @@ CAPABILITIES = {
     "linear systems": r"linear|kronecker",
     "any precision": r"flint",
     "a step, its verdict and prediction": r"step/",
-    "Newton's iteration": r"fused/(newton|equations|judging)|loops/(solver|sweep|increments|coarse)|/elimination",
+    "Newton's iteration": r"fused/(newton|equations|judging)|"
+    r"loops/(solver|iterations|sweep|increments|coarse)|/elimination",
     "native records, translation": r"backends/(layout|records|native|built|build|status)|machine|__init__",
     "kernels, loops over steps, steppers": r"",
 }

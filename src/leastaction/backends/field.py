@@ -12,6 +12,7 @@ where y, parameters and t vary by d, x varies by dx = m_v⁻¹ gap_d d, and the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -50,24 +51,38 @@ def explicit(system: Mechanics, form: Form) -> bool:
 @lru_cache(maxsize=64)
 def slopes(system: Mechanics, form: Form, outer: tuple[str, ...]) -> Program:
     """(t, q, z, params, inputs, x) ↦ rate, and `by`: the derivatives of (rate, gap) by q, z, what is `outer`, and x."""
-    found = _by(field(system, form).select("rate", "gap"), "q", "z", *outer, "x")
-    return found.select("rate", "by")
+    whole, by = field(system, form).select("rate", "gap"), ("q", "z", *outer, "x")
+    if form == "lagrange":
+        return _with_matrix(jacobian(whole, *by), whole, by).select("rate", "by")
+    n, B = system.n, Builder(whole.inputs)
+    blocks = {name: B.input(name) for name, _ in B.inputs}
+    z, x = blocks.pop("z"), blocks.pop("x")
+    at, sizes = B.inline(system.sensitive_node if outer else system.node, v=x, **blocks), dict(whole.inputs)
+    unit = [B.const(float(i == j)) for i in range(n) for j in range(n)]
+    found = {"rate": x + at["f"], "gap": z}
+    for block, name in (("q", "q"), ("z", None), ("params", "w"), ("t", "t"), ("x", "v")):
+        none = [B.const(0.0)] * (n * sizes[block])
+        forces, momenta = (none if name is None else at.get(f"{of}_{name}", none) for of in "fm")
+        found[f"rate_{block}"] = (unit if block == "x" else none) + forces
+        found[f"gap_{block}"] = unit if block == "z" else [B.op("neg", k) for k in momenta]
+    return _with_matrix(B.build(**found), whole, by).select("rate", "by")
 
 
 @lru_cache(maxsize=64)
 def momenta(system: Mechanics, *by: str) -> Program:
     """(t, q, v, params) ↦ p = ∂L/∂v, and `by`: its derivatives by these blocks."""
-    return _by(system.gradient.select("Lv"), *by)
+    whole = system.gradient.select("Lv")
+    return _with_matrix(jacobian(whole, *by), whole, by)
 
 
-def _by(program: Program, *blocks: str) -> Program:
+def _with_matrix(slopes: Program, program: Program, blocks: Sequence[str]) -> Program:
     """The outputs of a program and `by`, the matrix of their derivatives by these blocks of inputs."""
-    found, sizes = jacobian(program, *blocks), dict(program.inputs)
+    sizes = dict(program.inputs)
     parts = [
-        (found.output(f"{name}_{block}"), sizes[block], j)
+        (slopes.output(f"{name}_{block}"), sizes[block], j)
         for name, size in program.outputs
         for j in range(size)
         for block in blocks
     ]
     by = [k for entries, width, j in parts for k in entries[j * width : (j + 1) * width]]
-    return found.with_outputs(**{name: found.output(name) for name, _ in program.outputs}, by=by)
+    return slopes.with_outputs(**{name: slopes.output(name) for name, _ in program.outputs}, by=by)

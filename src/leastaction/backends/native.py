@@ -52,11 +52,11 @@ _RULES = ("step/continuation.py", "step/crossing.py", "step/poles.py", "step/ver
 # Functions that stay functions: copies of them at every call would cost time to compile and gain none to run.
 _APART = (
     "set_step", "set_products", "set_given", "set_times", "set_mass", "jacobian", "factor", "solve", "invert", "_miss",
-    "newton", "chord", "chords", "continue_from_rest", "alone", "_alone", "_iterate", "_iterate_fused",
+    "iterated", "increments", "chord", "chords", "continue_from_rest", "alone", "_alone", "_iterate", "_iterate_fused",
     "iterate_softly", "give_up", "iterate_stiffly", "march", "ends", "crossing", "by_kernels", "advance", "sweep",
     "move", "single", "settle", "set_bumps",
-    "shifted", "stiffly", "set_pattern", "by_pattern", "set_sparse", "by_sparse", "summed_velocity", "level", "leap",
-    "by_jacobian", "linearised", "linearly", "see_rounding", "_piece", "take", "wait", "settle_sum", "newton_of_sum",
+    "stiffly", "set_pattern", "by_pattern", "set_sparse", "by_sparse", "summed_velocity", "level", "leap",
+    "by_jacobian", "linearised", "linearly", "see_rounding", "_piece", "take", "wait", "settle_sum",
     "solve_along", "missed", "negative", "negative_mass", "turned_pattern", "turned_jacobian", "turned_sparse",
     "coarse_jacobian", "coarse_pattern", "coarse_sparse", "lay_out", "eliminate", "solve_rows",
     "eliminate_rows", "solve_pattern", "leaps_over", "_near_the_largest", "look_for_poles", "_look_for_poles",

@@ -17,7 +17,7 @@ from leastaction.backends.records import Memory, aligned
 from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, STOPPED, Failure
 from leastaction.backends.stepper import Forgetful, Start, require_inputs
-from leastaction.backends.workspace import NEVER
+from leastaction.backends.workspace import NEVER, driven_by
 from leastaction.kernel import Native, compile_program
 from leastaction.methods import RungeKutta4
 
@@ -61,9 +61,10 @@ class RK4Stepper(Forgetful):
                 **dict.fromkeys(("kernel", "single", "equation", "field", "point"), 0),
                 **{name: kernel.address for name, kernel in kernels.items()},
                 "n": n, "params": P, "channels": system.channels, "rest": place_of_rest(system.node),
-                "implicit": "point" in kernels, "stages": stages, "size": numbers, "directions": C, "outer": outer,
-                "table": 0, "table_trajectory": 0, "table_step": 0, "table_node": 0, "trajectories": self.size,
-                "lanes": L, "groups": groups, "every": NEVER, "skipped": 0, "rows": 0, "first": 0, "steps": 0,
+                "implicit": "point" in kernels, "nodes": stages, "size": numbers, "directions": C, "outer": outer,
+                **driven_by(np.zeros((0, 0, 0))), "inputs": 2 + P, "vectors": 0, "trajectories": self.size,
+                "lanes": L, "stride": L, "groups": groups, "who": list(range(groups * L)),
+                "every": NEVER, "skipped": 0, "rows": 0, "table_first": 0, "steps": 0,
                 "start": [start.t], "step": [start.h], "b": np.array(method.b, float), "c": self._c,
                 "a": [[*map(float, a), *[0.0] * (stages - len(a))] for a in method.a], "rates": stages * numbers,
                 "argument": numbers, "turned": np.eye(C, 3 * n + outer), "own": self._before + numbers,
@@ -143,14 +144,11 @@ class RK4Stepper(Forgetful):
         k = np.arange(begun + 1, begun + steps + 1)
         k = k[k % every == 0] if every else k[:0]
         states = np.empty((self.size, len(k), len(self._Y)))
-        numbers = {"first": begun, "steps": steps, "every": every or NEVER, "rows": len(k)}
+        numbers = {"table_first": begun, "steps": steps, "every": every or NEVER, "rows": len(k)}
         numbers["skipped"] = k[0] // every if len(k) else 0
         if start.inputs is not None:
-            table = self._table = start.inputs.along(start.t, start.h, begun, steps, self._c)
-            names = ("table_trajectory", "table_step", "table_node")
-            lengths = zip(names, table.shape, table.strides, strict=False)
-            numbers |= {name: 0 if length == 1 else pitch // 8 for name, length, pitch in lengths}
-            numbers["table"] = table.ctypes.data
+            self._table = start.inputs.along(start.t, start.h, begun, steps, self._c)
+            numbers |= driven_by(self._table)
         for name, value in numbers.items():
             self._memory.I[self._memory.number(self._place, RK4, name)] = value
         arrays = self._states, self._Y, self._counts, states

@@ -21,7 +21,7 @@ from leastaction.backends.records import aligned_zeros
 from leastaction.backends.rows import Row
 from leastaction.backends.singles import SingleSteps
 from leastaction.backends.status import GOING_WELL
-from leastaction.backends.workspace import NEVER, PACKED, Check, laid_out
+from leastaction.backends.workspace import NEVER, PACKED, Check, driven_by, laid_out
 
 FloatArray = NDArray[np.float64]
 
@@ -260,9 +260,7 @@ class Trajectories:
     def drive(self, table: FloatArray, first: int) -> None:
         """The inputs of the steps from the first on, (B or 1, steps, nodes or 1, channels)."""
         self._table = table
-        pitches = [0 if length == 1 else pitch // 8 for length, pitch in zip(table.shape, table.strides, strict=True)]
-        names = ("table_trajectory", "table_step", "table_node")
-        self.set(table=table.ctypes.data, table_first=first, **dict(zip(names, pitches[:3], strict=True)))
+        self.set(table_first=first, **driven_by(table))
 
     def note(self, after: FloatArray, states: FloatArray) -> None:
         """The states after these steps are to be written into rows (size, steps, 2 room)."""

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leastaction.backends.backend import Backend
-from leastaction.backends.layout import COUNTS, RUN, SOLVER
+from leastaction.backends.layout import COUNTS, KERNELS, PLACES, RUN, SOLVER
 from leastaction.backends.solver import Solvers, ahead_of
 from leastaction.kernel import Native, compile_program, native_lanes
 from leastaction.program import Program
@@ -17,37 +18,13 @@ from leastaction.step.prediction import WHOLE
 if TYPE_CHECKING:
     from leastaction.backends.rows import Row
 
+FloatArray = NDArray[np.float64]
+
 NEVER = 2**62  # the step after which a state is stored that is never to be stored
 # After a step for which chords failed, the following steps begin with Newton: so many steps, divided by the number of
 # chords that cost about as much as Newton.
 RESTING = 64
 FIRM = 16  # after a step that stiff chords solved, so many begin with them
-KERNELS = (
-    "advance",
-    "begin",
-    "leap",
-    "hop",
-    "far_hop",
-    "once",
-    "inner",
-    "outer",
-    "follow",
-    "afresh",
-    "land",
-    "lift",
-    "recall",
-    "march",
-    "resume",
-    "restart",
-    "fresh",
-    "kept",
-    "unique",
-    "settle",
-    "stiffen",
-    "stiff",
-    "stiffened",
-)
-
 PACKED = ("q", "p")  # with points side by side in vectors, these have coordinates side by side
 MOST_LOOKS = 256  # steps in which an event may lie that are looked at together, of one trajectory …
 FEWEST_LOOKS = 8  # … and of each of many
@@ -145,18 +122,13 @@ def _laid_out(backend: Backend, size: int, row: Row, check: Check | None) -> Lai
             "fused": backend.fused,
             **{name: kernels[name].address if name in kernels else 0 for name in KERNELS},
             "solver": solver, "alone": alone, "lanes": L, "stride": T, "groups": groups, "size": rows,
-            **{name: at[name] for name in ("t", "params", "alive", "q", "p", "carry", "z", "impulse", "trouble")},
+            **{name: at.get(name, 0) for name in PLACES},
             "z_coordinate": z_coordinate, "z_control": z_control,
             **dict(zip(("held", "held_multiplier", "held_control"), held, strict=True)),
             "coordinate": 1 if backend.spread > 1 else T,
             "lifted": s <= WHOLE or check is not None or backend.energy or row.varied > 0,
             **{f"{name}_wanted": at.get(name, 0) for name in ("inner", "outer", "fresh", "kept")},
-            **{name: at[name] for name in ("reach", "length", "floor", "started")},
-            **{name: at.get(name, 0) for name in ("iterations", "soft_iterations", "soft_before")},
-            **{name: at.get(name, 0) for name in ("h", "failed", "marching", "scale", "asked")},
             "handed": at["started"] + 1 if "leap" in kernels else places["carry"].stop,
-            **{name: at.get(name, 0) for name in ("tiles", "chosen", "rest", "next", "found", "enough", "unsure")},
-            **{name: at.get(name, 0) for name in ("early", "given_up")},
             "patience": backend.patience if groups == 1 else 0, "firm": FIRM,
             "jacobian": at.get("slopes", 0),
             "jacobian_size": places["factors"].stop - at["slopes"] if "factors" in places else 0,
@@ -165,9 +137,9 @@ def _laid_out(backend: Backend, size: int, row: Row, check: Check | None) -> Lai
             "n": backend.room, "s": s, "param_count": backend.params, "inputs": at.get("inputs", 0),
             "channels": step.channels, "nodes": len(step.method.table.c), "trajectories": size,
             "vectors": -(-len(step.method.table.c) // T) if backend.spread > 1 else 0,
-            "table": 0, "table_trajectory": 0, "table_step": 0, "table_node": 0, "table_first": 0,
+            **driven_by(np.zeros((0, 0, 0))), "table_first": 0,
             "resting": max(1, RESTING // _chords(backend, solvers, solver)),
-            "left": at.get("left", 0), "columns": row.varied,
+            "columns": row.varied,
             **_sensitive(backend, solvers, alone, row.varied), **looks, **_aside(backend),
             "noted": 0, "noted_after": 0, "notes": 0,
             "end": 0, "most": 0, "looked": [0] * (groups * L), "halted": [0] * groups, "who": list(range(groups * L)),
@@ -183,6 +155,13 @@ def _laid_out(backend: Backend, size: int, row: Row, check: Check | None) -> Lai
         outputs = max(outputs, rows)  # a second state
     work = max((kernel.work for kernel in kernels.values()), default=1)
     return Laid(solvers, place, groups, rows, outputs, work, looks["look_size"], looks["looks"], kernels)
+
+
+def driven_by(table: FloatArray) -> dict[str, int]:
+    """What a record tells of a table of inputs, (trajectories or 1, steps, nodes or 1, …)."""
+    pitches = [0 if length == 1 else pitch // 8 for length, pitch in zip(table.shape, table.strides, strict=True)]
+    names = ("table_trajectory", "table_step", "table_node")
+    return {"table": table.ctypes.data, **dict(zip(names, pitches, strict=False))}
 
 
 def _sources(how: Backend, check: Program, z_coordinate: int, z_control: int) -> list[int]:
@@ -202,15 +181,15 @@ def _sources(how: Backend, check: Program, z_coordinate: int, z_control: int) ->
 
 def _aside(backend: Backend) -> dict[str, Any]:
     """What kernels need that solve single steps: a state, of which all but tables is as before a first step."""
-    found: dict[str, Any] = {"tables": 0, "table_rows": 0, "unit_tables": 0, "powers": [], "single_counts": 0}
+    found: dict[str, Any] = {"table_rows": 0, "unit_tables": 0, "powers": [], "single_counts": 0}
     if backend.unit_tables is None:
         return {**found, "aside": 1, "aside_work": 1}
     unit, powers = backend.unit_tables
     state, places = np.zeros((backend.size, backend.stride)), backend.places
     state[places["tables"]], state[places["alive"]] = unit, 1.0
     return {
-        "tables": places["tables"].start, "table_rows": len(powers),
-        "unit_tables": unit.ctypes.data, "powers": powers, "single_counts": COUNTS, "aside": state.ravel(),
+        "table_rows": len(powers), "unit_tables": unit.ctypes.data, "powers": powers, "single_counts": COUNTS,
+        "aside": state.ravel(),
         "aside_work": max(kernel.work for kernel in backend.kernels.values()),
     }  # fmt: skip
 

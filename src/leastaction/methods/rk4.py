@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Literal, get_args
+from functools import partial, reduce
+from operator import add
+from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 Form = Literal["hamilton", "lagrange"]
 Row = tuple[Fraction, ...]
+T = TypeVar("T", bound=Any)
 
 _HALF = Fraction(1, 2)
 
@@ -71,8 +75,31 @@ class RungeKutta4:
         """The times at which a step needs f, as parts of the step: each time once."""
         return tuple(sorted(set(self.c)))
 
+    def weights(self, times: Callable[[Fraction], T]) -> list[list[tuple[int, T]]]:
+        """Of each row of a, and of b, the entries (j, times(a_ij)) that are not zero."""
+        return [[(j, times(a)) for j, a in enumerate(row) if a] for row in (*self.a, self.b)]
+
     def __repr__(self) -> str:
         return f"rk4(form={self.form!r})"
+
+
+def after(
+    weights: list[list[tuple[int, T]]], y: list[T], slope: Callable[[int, list[T]], list[T] | None]
+) -> list[T] | None:
+    """y⁺, in any arithmetic, with weights h a_ij and h b_j of k_j. `slope(i, y_i)` gives k_i; None where there is none.
+
+    Sums of k_j come first, so that y is rounded once.
+    """
+    known: list[list[T]] = []
+    for i, row in enumerate(weights):
+        moves: list[Any] = [[weight * x for x in known[j]] for j, weight in row]
+        moved = [*map(add, y, reduce(partial(map, add), moves))] if moves else y
+        if i < len(weights) - 1:
+            k = slope(i, moved)
+            if k is None:
+                return None
+            known.append(k)
+    return moved
 
 
 def rk4(form: Form = "hamilton") -> RungeKutta4:

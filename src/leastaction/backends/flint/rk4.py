@@ -23,6 +23,7 @@ from leastaction.backends.rows import Row
 from leastaction.backends.status import NOT_FINITE, SINGULAR, Failure
 from leastaction.backends.stepper import Start
 from leastaction.methods import RungeKutta4
+from leastaction.methods.rk4 import after
 from leastaction.numbers.conversion import Balls, ball, balls, mpfs
 from leastaction.numbers.precision import flint_bits
 from leastaction.numbers.rounding import to_mpf
@@ -46,8 +47,8 @@ class RK4Stepper(Run):
             self._equation, self._rate, self._momentum = (
                 function(program, program.results, given) for program in (whole.select("gap", "mass"), rate, momentum)
             )
-            self._c, self._b = ([number(x) for x in row] for row in (method.c, method.b))
-            self._a = [[number(x) for x in row] for row in method.a]
+            self._c = [number(c) for c in method.c]
+            self._weights = method.weights(number)
             self._driven = Driven(system, start, np.array([to_mpf(c, self.bits) for c in method.c], dtype=object))
         self.count_from(0)
 
@@ -65,18 +66,19 @@ class RK4Stepper(Run):
             self._y = self._y[: 2 * n] + _columns(D)
 
     def step(self) -> Failure | None:
-        rates: list[Balls] = []
         given, stages = self._driven.step(self.done), len(self._c)
         size = len(given) // stages
-        for i, (c, a) in enumerate(zip(self._c, self._a, strict=True)):
-            rate = self._field(self.done + c, self._moved(a, rates), given[i * size : (i + 1) * size])
-            if rate is None:
-                return Failure(SINGULAR, float("nan"), 0, 0.0)
-            rates.append(rate)
-        after = self._moved(self._b, rates)
-        if not all(x.is_finite() for x in after):
+
+        def slope(i: int, y: Balls) -> Balls | None:
+            return self._field(self.done + self._c[i], _rounded(y), given[i * size : (i + 1) * size])
+
+        found = after(self._weights, self._y, slope)
+        if found is None:
+            return Failure(SINGULAR, float("nan"), 0, 0.0)
+        found = _rounded(found)
+        if not all(x.is_finite() for x in found):
             return Failure(NOT_FINITE, float("nan"), 0, 0.0)
-        self._y = after
+        self._y = found
         return None
 
     def now(self) -> Balls:
@@ -96,14 +98,6 @@ class RK4Stepper(Run):
     def _time(self, sigma: Any) -> Any:
         return (self._t + sigma * self._h).mid()
 
-    def _moved(self, weights: Balls, rates: list[Balls]) -> Balls:
-        """y + Σ_j weights_j rates_j."""
-        y = list(self._y)
-        for weight, rate in zip(weights, rates, strict=True):
-            if not weight.is_zero():
-                y = [a + weight * b for a, b in zip(y, rate, strict=True)]
-        return [x.mid() for x in y]
-
     def _field(self, sigma: Any, y: Balls, u: Balls) -> Balls | None:
         """h ẏ at y, after σ steps, with the inputs u; None where the mass is singular."""
         n, C, t = self.n, self.row.varied, self._time(sigma)
@@ -121,7 +115,7 @@ class RK4Stepper(Run):
             if solved is None:
                 return None
             x = solved
-        found = [z.mid() for z in self._rate(t, *state, *u, *x)]
+        found = _rounded(self._rate(t, *state, *u, *x))
         rate = found[: 2 * n]
         if not C:
             return [z * self._h for z in rate]
@@ -136,7 +130,7 @@ class RK4Stepper(Run):
     def _momenta(self) -> tuple[Balls, Any]:
         """p of the state (q, v), and its derivatives by q, v, and where they vary by w and t."""
         n = self.n
-        found = [x.mid() for x in self._momentum(self._time(self.done), *self._y[: 2 * n])]
+        found = _rounded(self._momentum(self._time(self.done), *self._y[: 2 * n]))
         return found[:n], flint.arb_mat(n, len(found) // n - 1, found[n:])
 
     def _derivative(self, y: Balls) -> Any:
@@ -150,6 +144,10 @@ class RK4Stepper(Run):
         outer = [[int(i == j) for j in range(C)] for i in range(2 * n, C - 1)]
         last = [[*[0] * (C - 1), sigma]] if 2 * n < C else []
         return flint.arb_mat(D.tolist() + outer + last)
+
+
+def _rounded(x: Balls) -> Balls:
+    return [each.mid() for each in x]
 
 
 def _columns(D: Any) -> Balls:

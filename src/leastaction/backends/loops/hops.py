@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 from leastaction.backends.layout import COUNTS, HOP, ITERATIONS, STEPS
-from leastaction.backends.loops.machine import at, call_kernel, doubles, native
+from leastaction.backends.loops.machine import at, call_kernel, copy, doubles, native
 from leastaction.backends.loops.storing import drive, is_noted, next_note, note_states, store_states
-
-
-@native
-def copy(X, Y, count):
-    """Y ← X, so many numbers."""
-    for j in range(count):
-        Y[j] = X[j]
 
 
 @native

@@ -1,4 +1,4 @@
-"""Newton's iteration of a sum, with the derivatives of every point.
+"""Equations of Newton's iteration of a sum, with the derivatives of every point.
 
 The equations J dz = −R couple all s n unknowns, and no transformation separates them where the points have different
 derivatives. But the equations of the shifted chord, with a matrix P that has the derivatives of the middle of the step
@@ -16,19 +16,6 @@ from __future__ import annotations
 
 from leastaction.backends.layout import KRYLOV
 from leastaction.backends.loops.coarse import departs
-from leastaction.backends.loops.increments import (
-    DOUBT,
-    ENDED,
-    ITERATIONS,
-    OFF,
-    SOUND,
-    begin,
-    concluded,
-    judge,
-    move,
-    sound,
-    widen,
-)
 from leastaction.backends.loops.machine import (
     W,
     at,
@@ -44,48 +31,13 @@ from leastaction.backends.loops.machine import (
     sum_of,
 )
 from leastaction.backends.loops.rows import add_together
-from leastaction.backends.loops.shifted_chords import by_sparse, set_sparse, turned_sparse
-from leastaction.backends.loops.sweep import TERM_SIZE, gather, read_term, scatter_values, sweep
-from leastaction.backends.status import COARSE, GOING_WELL
+from leastaction.backends.loops.shifted_chords import by_sparse
+from leastaction.backends.loops.sweep import TERM_SIZE, gather, read_term, scatter_values
 
 read_krylov = reader(KRYLOV)
 
 EXACTLY = 2.0**-20  # what may be left of an equation of Newton's iteration
 ALIKE = 2.0**-10  # multipliers are measured by no less than this part of the largest
-
-
-@native
-def newton_of_sum(S, I, D, q, p, z, scale, reach, told):
-    """Newton's iteration of a sum from z. Returns the status; with `told` it is COARSE where pivots say so, or where
-    the derivatives of the points differ as much from those of the middle.
-    """
-    begin(S, z, scale)
-    widen(S, scale)
-    finding = S.multipliers > 0  # the first iteration finds the multipliers, which are not predicted
-    while True:
-        status = set_sparse(S, I, D, q, z, told)
-        if status != GOING_WELL:
-            S.iterations[0] = int(S.seen[ITERATIONS]) + 1
-            return status
-        sweep(S, I, D, S.terms, False, q, p, z)
-        by_sparse(S, I, D)
-        if not finding and not solve_along(S, I, D, scale) and told:
-            S.iterations[0] = int(S.seen[ITERATIONS]) + 1
-            return COARSE
-        move(S, z, scale, reach, S.floor, 0, S.seen)
-        if finding and S.seen[SOUND] != 0.0:
-            finding = False
-            S.seen[DOUBT] = 1.0 if S.checked == 1 and S.seen[OFF] != 0.0 else 0.0
-            continue
-        judge(S, S.judge_fresh)
-        if S.found[ENDED] != 0.0 or S.seen[DOUBT] != 0.0:
-            break
-    status = concluded(S)
-    if status != GOING_WELL:
-        return status
-    sweep(S, I, D, S.terms, False, q, p, z)  # for the impulse
-    S.turned[0] = turned_sparse(S, I, D)
-    return sound(S)
 
 
 @native
@@ -155,7 +107,7 @@ def push(S, I, D, w):
     room = S.components + 1
     for e in range(S.term_count):
         T = read_term(I, D, S.terms + e * TERM_SIZE)
-        gather(S, T, w, w, 2 * room)
+        gather(S, T, w, w, False, at(T.point, 2 * room * W))
         both = 1 if T.outputs > room else 0
         for i in range(T.points):
             point, values = at(T.point, i * T.inputs * W), at(T.values, i * T.outputs * W)

@@ -32,6 +32,13 @@ def at(typing_context, pointer, offset):
     return pointer(pointer, offset), codegen
 
 
+@native
+def copy(X, Y, count):
+    """Y ← X, so many numbers."""
+    for j in range(count):
+        Y[j] = X[j]
+
+
 @intrinsic
 def call_kernel(typing_context, address, inputs, outputs, work):
     """Call the kernel at an integer address: `void kernel(const double *in, double *out, double *work)`."""
@@ -283,29 +290,19 @@ def splat(typing_context, x):
     return _vector(types.float64), codegen
 
 
-def _binary(name):
-    @intrinsic
-    def operation(typing_context, x, y):
-        def codegen(context, builder, signature, arguments):
-            return getattr(builder, name)(*arguments, flags=("contract",))
-
-        return _vector(_vector, _vector), codegen
-
-    return operation
-
-
-add, sub, mul, div = (_binary(name) for name in ("fadd", "fsub", "fmul", "fdiv"))
-
-
-@intrinsic
-def fma(typing_context, x, y, z):
-    """x y + z."""
+def _operation(count, make, result=_vector):
+    """The native function of so many vectors that `make(builder, vectors)` writes."""
 
     def codegen(context, builder, signature, arguments):
-        x, y, z = arguments
-        return builder.fadd(builder.fmul(x, y, flags=("contract",)), z, flags=("contract",))
+        return make(builder, arguments)
 
-    return _vector(_vector, _vector, _vector), codegen
+    found = result(*[_vector] * count), codegen
+    return intrinsic([lambda _, x: found, lambda _, x, y: found, lambda _, x, y, z: found][count - 1])
+
+
+def _contracted(name):
+    """An instruction that the compiler may fuse with others."""
+    return lambda builder, vectors: getattr(builder, name)(*vectors, flags=("contract",))
 
 
 def _called(name, count):
@@ -316,98 +313,41 @@ def _called(name, count):
     return make
 
 
-_absolute, _larger, _fused = _called("fabs", 1), _called("maxnum", 2), _called("fma", 3)
+def _chosen(builder, x):
+    """Of each number whether it is not zero."""
+    return builder.fcmp_unordered("!=", x, ir.Constant(_TYPE, [0.0] * W))
 
 
-@intrinsic
-def fused(typing_context, x, y, z):
-    """x y + z, rounded once: the same bits everywhere, while the compiler may fuse other products and sums or not."""
-
-    def codegen(context, builder, signature, arguments):
-        return _fused(builder, arguments)
-
-    return _vector(_vector, _vector, _vector), codegen
+def _any(builder, vectors):
+    flags = builder.bitcast(_chosen(builder, vectors[0]), ir.IntType(W))
+    return builder.icmp_unsigned("!=", flags, ir.Constant(ir.IntType(W), 0))
 
 
-@intrinsic
-def size_of(typing_context, x):
-    """|x|."""
-
-    def codegen(context, builder, signature, arguments):
-        return _absolute(builder, arguments)
-
-    return _vector(_vector), codegen
-
-
-@intrinsic
-def larger(typing_context, x, y):
-    """max(x, y)."""
-
-    def codegen(context, builder, signature, arguments):
-        return _larger(builder, arguments)
-
-    return _vector(_vector, _vector), codegen
-
-
-@intrinsic
-def where(typing_context, chosen, x, y):
-    """x where `chosen` is not zero, y elsewhere."""
-
-    def codegen(context, builder, signature, arguments):
-        c = builder.fcmp_unordered("!=", arguments[0], ir.Constant(_TYPE, [0.0] * W))
-        return builder.select(c, arguments[1], arguments[2])
-
-    return _vector(_vector, _vector, _vector), codegen
-
-
-@intrinsic
-def any_of(typing_context, x):
-    """Whether one of the W numbers is not zero."""
-
-    def codegen(context, builder, signature, arguments):
-        c = builder.fcmp_unordered("!=", arguments[0], ir.Constant(_TYPE, [0.0] * W))
-        flags = builder.bitcast(c, ir.IntType(W))
-        return builder.icmp_unsigned("!=", flags, ir.Constant(ir.IntType(W), 0))
-
-    return types.boolean(_vector), codegen
-
-
-def _of_all(builder, found, both):
+def _of_all(both):
     """Join the two halves of a vector by `both`, again and again, until every number is the result for all."""
-    width, none = W, ir.Constant(_TYPE, ir.Undefined)
-    while width > 1:
-        width //= 2
-        places = [(i ^ width) for i in range(W)]
-        other = builder.shuffle_vector(found, none, ir.Constant(ir.VectorType(ir.IntType(32), W), places))
-        found = both(builder, [found, other])
-    return found
+
+    def make(builder, vectors):
+        found, width, none = vectors[0], W, ir.Constant(_TYPE, ir.Undefined)
+        while width > 1:
+            width //= 2
+            places = ir.Constant(ir.VectorType(ir.IntType(32), W), [i ^ width for i in range(W)])
+            found = both(builder, [found, builder.shuffle_vector(found, none, places)])
+        return found
+
+    return make
 
 
-@intrinsic
-def largest_of(typing_context, x):
-    """The largest of the W numbers, W times."""
-
-    def codegen(context, builder, signature, arguments):
-        return _of_all(builder, arguments[0], _larger)
-
-    return _vector(_vector), codegen
-
-
-@intrinsic
-def sum_of(typing_context, x):
-    """The sum of the W numbers, W times."""
-
-    def codegen(context, builder, signature, arguments):
-        return _of_all(builder, arguments[0], lambda builder, pair: builder.fadd(*pair))
-
-    return _vector(_vector), codegen
-
-
-@intrinsic
-def first_of(typing_context, x):
-    """The first of the W numbers."""
-
-    def codegen(context, builder, signature, arguments):
-        return builder.extract_element(arguments[0], ir.Constant(ir.IntType(32), 0))
-
-    return types.float64(_vector), codegen
+_sum, _product, _larger = _contracted("fadd"), _contracted("fmul"), _called("maxnum", 2)
+add, sub, mul, div = (_operation(2, _contracted(name)) for name in ("fadd", "fsub", "fmul", "fdiv"))
+fma = _operation(3, lambda builder, v: _sum(builder, [_product(builder, v[:2]), v[2]]))  # x y + z
+# x y + z, rounded once: the same bits everywhere, while the compiler may fuse other products and sums or not.
+fused = _operation(3, _called("fma", 3))
+size_of = _operation(1, _called("fabs", 1))  # |x|
+larger = _operation(2, _larger)  # max(x, y)
+where = _operation(3, lambda builder, v: builder.select(_chosen(builder, v[0]), *v[1:]))  # y where x is not zero, or z
+any_of = _operation(1, _any, types.boolean)  # whether one of the W numbers is not zero
+largest_of = _operation(1, _of_all(_larger))  # the largest of the W numbers, W times
+sum_of = _operation(1, _of_all(lambda builder, pair: builder.fadd(*pair)))  # the sum of the W numbers, W times
+first_of = _operation(
+    1, lambda builder, v: builder.extract_element(v[0], ir.Constant(ir.IntType(32), 0)), types.float64
+)

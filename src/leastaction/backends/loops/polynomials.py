@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from leastaction.backends.loops.increments import REACHING, level
-from leastaction.backends.loops.machine import at, call_kernel, native
+from leastaction.backends.loops.machine import at, call_kernel, copy, native
 from leastaction.backends.loops.mass_chords import chords
 from leastaction.backends.loops.single_kernels import by_kernels
-from leastaction.backends.loops.solver import alone, ended, go_on, prolong, stand, uniform
+from leastaction.backends.loops.solver import alone, ended, go_on, lengthen, prolong, stand, uniform, within_reach
 from leastaction.backends.loops.sweep import prepare, read_solver, set_times
 from leastaction.backends.loops.team import read_team
 from leastaction.backends.status import GOING_WELL
@@ -51,26 +51,12 @@ def single(S, I, D, start, h, grown):
 @native
 def _reach_as_far(S):
     """Whether S.z goes farther than a step may, S.reach, which then grows."""
-    across, farther = S.across, False
-    for c in range(S.n):
-        for i in range(S.s * across):
-            j, size = c * across + i % across, abs(S.z[c * S.stride + i])
-            if size > S.reach[j]:
-                farther = True
+    farther = not within_reach(S, S.z)
     if farther:
-        for c in range(S.n):
-            for i in range(S.s * across):
-                j, size = c * across + i % across, abs(S.z[c * S.stride + i])
-                S.reach[j] = max(S.reach[j], REACH * size)
+        lengthen(S, S.reach, REACH)
         if S.summed == 1:
             level(S, S.reach, REACHING)
     return farther
-
-
-@native
-def _set_params(S, params):
-    for j in range(S.given):
-        S.values[j] = params[j]
 
 
 @native
@@ -85,7 +71,7 @@ def polynomials(I, D, place, count, lengths, starts, params, z, impulses):
     if S.summed == 1:
         read_team(I, D, S.team).solver[0] = place
     for k in range(count):
-        _set_params(S, at(params, k * S.given))
+        copy(at(params, k * S.given), S.values, S.given)
         if single(S, I, D, at(starts, k * (1 + 2 * n)), lengths[k], 0.0):
             for j in range(n):
                 c, e = j // across, j % across
@@ -107,7 +93,7 @@ def events(I, D, place, kernel, count, lengths, starts, params, which, z, places
     for k in range(count):
         start, h, e = at(starts, k * (1 + 2 * n)), lengths[k], which[k]
         x, f, state = at(places, 4 * k), at(values, 4 * k), at(states, k * 2 * n)
-        _set_params(S, at(params, k * S.given))
+        copy(at(params, k * S.given), S.values, S.given)
         for j in range(S.params):
             look[1 + 2 * n + j] = S.values[j]
         for j in range(n):
@@ -152,8 +138,7 @@ def _value(S, I, D, kernel, start, h, x, last, state, e, look, g, work):
     for j in range(2 * n):
         state[j] = start[1 + j]
     if x != 0.0:
-        for j in range(S.components * S.stride):
-            S.last[j] = S.z[j]
+        copy(S.z, S.last, S.components * S.stride)
         if single(S, I, D, start, x * h, x / last if 0.0 < x < PROLONGED * last else 0.0):
             for j in range(n):
                 state[j] += S.z[j // across * S.stride + (S.s - 1) * across + j % across]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from leastaction.backends.layout import RK4
 from leastaction.backends.loops.elimination import dot, factor, solve
 from leastaction.backends.loops.legendre import invert
-from leastaction.backends.loops.machine import at, call_kernel, doubles, native, reader
+from leastaction.backends.loops.machine import at, call_kernel, native, reader
+from leastaction.backends.loops.storing import drive
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
 
 read = reader(RK4)
@@ -21,20 +22,15 @@ def run(I, D, place, states, Y, counts, stored):
     """
     S = read(I, D, place)
     size, L, h = S.size, S.lanes, S.step[0]
-    given = 2 + S.params
-    before = given + S.stages * S.channels
+    before = S.inputs + S.nodes * S.channels
     for group in range(S.groups):
         X, count = at(states, group * (before + size) * L), at(counts, group * L * 2)
         y = at(X, before * L)
-        for k in range(S.first[0], S.first[0] + S.steps[0]):
+        for k in range(S.table_first[0], S.table_first[0] + S.steps[0]):
             for i in range(L):
                 X[i] = S.start[0] + k * h
-            for i in range(L if S.channels > 0 else 0):
-                who = min(group * L + i, S.trajectories - 1)
-                own = at(doubles(S.table), who * S.table_trajectory + (k - S.first[0]) * S.table_step)
-                for stage in range(S.stages):
-                    for j in range(S.channels):
-                        X[(given + stage * S.channels + j) * L + i] = own[stage * S.table_node + j]
+            if S.channels > 0:
+                drive(S, X, k, at(S.who, group * L))
             if S.kernel != 0:
                 call_kernel(S.kernel, X, Y, S.work)
             for i in range(L):
@@ -78,8 +74,8 @@ def _staged(S, k, X, y, Y):
     n, size, h = S.n, S.size, S.step[0]
     for j in range(S.params):
         S.at[1 + 2 * n + j] = X[2 + j]
-    for stage in range(S.stages):
-        _move(S, at(S.a, stage * S.stages), stage, y, S.argument)
+    for stage in range(S.nodes):
+        _move(S, at(S.a, stage * S.nodes), stage, y, S.argument)
         for j in range(S.channels):
             S.at[1 + 2 * n + S.params + j] = X[2 + S.params + stage * S.channels + j]
         rate = at(S.rates, stage * size)
@@ -89,7 +85,7 @@ def _staged(S, k, X, y, Y):
             rate[size - 2 * n + j] += rate[j] / h
         for j in range(size):
             rate[j] *= h
-    _move(S, S.b, S.stages, y, Y)
+    _move(S, S.b, S.nodes, y, Y)
     if S.single != 0:
         call_kernel(S.single, X, Y, S.work)
     return GOING_WELL
@@ -115,8 +111,13 @@ def _field(S, t, when, rate):
     S.at[0] = t
     for j in range(n):
         S.at[1 + j] = S.argument[j]
-    if S.implicit == 1 and not invert(S, at(S.argument, n)):
-        return False
+    if S.implicit == 1:
+        if not invert(S, at(S.argument, n)):
+            return False
+        for j in range(n):  # f is known there
+            rate[j], rate[n + j] = S.v[j], S.at_values[j]
+        if S.directions == 0:
+            return True
     for j in range(n):
         S.at[1 + n + j] = S.argument[n + j]
         x[j] = S.v[j] if S.implicit == 1 else 0.0

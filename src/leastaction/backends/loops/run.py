@@ -19,11 +19,11 @@ from leastaction.backends.layout import (
 from leastaction.backends.loops.advancing import advance
 from leastaction.backends.loops.ending import ends
 from leastaction.backends.loops.explicit import come_back, keep, leap
-from leastaction.backends.loops.hops import calm, copy, hop, hops, take_step
+from leastaction.backends.loops.hops import calm, hop, hops, take_step
 from leastaction.backends.loops.increments import DOUBT, ENDED, GOOD, KEEP, LEFT, SOLVED, begin
 from leastaction.backends.loops.increments import ITERATIONS as SEEN_ITERATIONS
 from leastaction.backends.loops.kernel_chords import any_lane, iterate_softly, write
-from leastaction.backends.loops.machine import W, address_of, at, call_kernel, native, reader
+from leastaction.backends.loops.machine import W, address_of, at, call_kernel, copy, native, reader
 from leastaction.backends.loops.mass_chords import chord, set_mass
 from leastaction.backends.loops.noise import set_floor, set_noise
 from leastaction.backends.loops.poles import leaps_over
@@ -352,8 +352,7 @@ def _iterate(I, D, A, S, X):
         swift_begin(S, I, D, q, z, at(X, A.scale))
     else:
         begin(S, z, at(X, A.scale * L))
-        for i in range(S.components * S.stride * L):
-            S.start[i] = z[i]
+        copy(z, S.start, S.components * S.stride * L)
     while wanted:
         chord(S, I, D, q, p, z, at(X, A.scale * L), at(X, A.reach * L), at(X, A.floor * L), A.active)
         wanted = False

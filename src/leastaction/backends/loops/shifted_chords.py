@@ -1,4 +1,4 @@
-"""The shifted chord: Newton's iteration with the derivatives of the middle of a step for all its points.
+"""Equations of the shifted chord: Newton's iteration with the derivatives of the middle of a step for all its points.
 
 With constant f_q, f_v, m_q, m_v the derivative of the equations by the unknowns is
 
@@ -18,22 +18,6 @@ from __future__ import annotations
 
 from leastaction.backends.layout import SHIFTS
 from leastaction.backends.loops.coarse import coarse_pattern, coarse_sparse
-from leastaction.backends.loops.increments import (
-    DOUBT,
-    ENDED,
-    ITERATIONS,
-    KEEP,
-    OFF,
-    SOUND,
-    begin,
-    concluded,
-    judge,
-    move,
-    nearby,
-    renew,
-    sound,
-    widen,
-)
 from leastaction.backends.loops.machine import (
     W,
     add,
@@ -55,67 +39,9 @@ from leastaction.backends.loops.sparse import factor as factor_sparse
 from leastaction.backends.loops.sparse import negative as negative_sparse
 from leastaction.backends.loops.sparse import solve as solve_sparse
 from leastaction.backends.loops.summed import in_the_middle
-from leastaction.backends.loops.sweep import sweep
-from leastaction.backends.status import COARSE, GOING_WELL, IN_DOUBT, NOT_CONVERGED, SINGULAR
-from leastaction.step.verdict import MOST_ITERATIONS
+from leastaction.backends.status import COARSE, GOING_WELL, SINGULAR
 
 read_shifts = reader(SHIFTS)
-
-
-@native
-def shifted(S, I, D, q, p, z, scale, reach, short, told):
-    """Shifted chords from z. Returns the status; where Newton's iteration would take less it is NOT_CONVERGED. With
-    `told` coarse steps are told by their pivots, and not solved.
-
-    With `short`, used where a step can be made as short as necessary, increments may grow as long as all of them
-    together are small (NEARBY): the matrices of a sum do not tell how the velocity of one coordinate drives another
-    one, so the other one follows an iteration later. The verdict then begins anew.
-    """
-    S.iterations[0] = 0
-    S.left[0] = 1.0
-    if S.stiff == 0:
-        return NOT_CONVERGED
-    begin(S, z, scale)
-    widen(S, scale)
-    spent = 0.0  # iterations before the verdict began anew
-    fresh, finding = True, S.multipliers > 0  # the first iteration finds the multipliers, which are not predicted
-    while True:
-        if fresh:
-            status = set_sparse(S, I, D, q, z, told) if S.summed == 1 else set_pattern(S, I, D, q, z, told)
-            if status != GOING_WELL:
-                S.iterations[0] = int(S.seen[ITERATIONS]) + 1
-                return status
-            fresh = False
-        sweep(S, I, D, S.terms, False, q, p, z)
-        if S.summed == 1:
-            by_sparse(S, I, D)
-        else:
-            by_pattern(S, I, D)
-        move(S, z, scale, reach, S.floor, 0, S.seen)
-        if finding and S.seen[SOUND] != 0.0:
-            finding = False
-            S.seen[DOUBT] = 1.0 if S.checked == 1 and S.seen[OFF] != 0.0 else 0.0
-            continue
-        judge(S, S.judge_shifted)
-        if short and S.seen[DOUBT] != 0.0 and spent + S.seen[ITERATIONS] < MOST_ITERATIONS and nearby(S, z, scale):
-            spent += S.seen[ITERATIONS]
-            renew(S)
-            continue
-        if S.found[ENDED] != 0.0 or S.seen[DOUBT] != 0.0:
-            break
-        if S.found[KEEP] == 0.0:
-            if S.summed == 0:
-                break
-            fresh = True
-    status = concluded(S)
-    S.iterations[0] += int(spent)
-    if status == GOING_WELL and spent > 0.0 and not nearby(S, z, scale):
-        status = IN_DOUBT
-    if status != GOING_WELL:
-        return status
-    sweep(S, I, D, S.terms, False, q, p, z)  # the impulse at the last z: see `mass_chords.chords`
-    S.turned[0] = turned_sparse(S, I, D) if S.summed == 1 else turned_pattern(S, I, D, q, z)
-    return sound(S)
 
 
 @native

@@ -3,43 +3,18 @@ verdict."""
 
 from __future__ import annotations
 
-from leastaction.backends.loops.coarse import coarse_jacobian
 from leastaction.backends.loops.constrained_sums import settle_sum
 from leastaction.backends.loops.constraints import settle
-from leastaction.backends.loops.elimination import factor, negative, solve
-from leastaction.backends.loops.increments import (
-    BEFORE,
-    ENDED,
-    ITERATIONS,
-    KEEP,
-    REACHING,
-    begin,
-    concluded,
-    judge,
-    level,
-    missed,
-    move,
-    nearby,
-    sound,
-    widen,
-)
-from leastaction.backends.loops.krylov import newton_of_sum, solve_along
+from leastaction.backends.loops.elimination import factor, solve
+from leastaction.backends.loops.increments import REACHING, begin, level, missed, nearby
+from leastaction.backends.loops.iterations import NEWTON, SHIFTED, increments, stiffly, turned
 from leastaction.backends.loops.legendre import invert_alone
-from leastaction.backends.loops.machine import at, call_kernel, native
-from leastaction.backends.loops.mass_chords import chords, negative_mass, set_mass
+from leastaction.backends.loops.machine import at, call_kernel, copy, native
+from leastaction.backends.loops.mass_chords import chords
 from leastaction.backends.loops.noise import held_floor, quiet_floor, set_floor, set_noise
 from leastaction.backends.loops.poles import leaps_over
-from leastaction.backends.loops.shifted_chords import (
-    by_pattern,
-    by_sparse,
-    set_pattern,
-    set_sparse,
-    shifted,
-    turned_pattern,
-    turned_sparse,
-)
 from leastaction.backends.loops.summed import summed_noise, summed_velocity
-from leastaction.backends.loops.sweep import jacobian, lay_out, prepare, push_on, set_given, set_times, sweep
+from leastaction.backends.loops.sweep import prepare, set_given, set_times
 from leastaction.backends.status import BRANCH_ENDS, COARSE, GOING_WELL, IN_DOUBT, NOT_CONVERGED, SINGULAR
 from leastaction.step.continuation import ARRIVED, FASTEST, FROM_REST, HALVES, PARTS, PROLONG, SMALLEST
 from leastaction.step.continuation import again as again_in_python
@@ -50,98 +25,6 @@ from leastaction.step.verdict import REACH, TINY
 HUGE = 1e300
 
 onward, again, trusted = native(onward_in_python), native(again_in_python), native(trusted_in_python)
-
-
-@native
-def newton(S, I, D, q, p, z, scale, reach, told):
-    """Newton's iteration of one trajectory from z, keeping the Jacobian where that is cheaper. Returns the status; with
-    `told` it is COARSE where pivots say so.
-    """
-    N, n, lead = S.unknowns, S.n, S.lead
-    prepare(S, I, D, S.h[0], True)
-    begin(S, z, scale)
-    widen(S, scale)
-    fresh = True
-    while True:
-        status = by_jacobian(S, I, D, q, p, z, fresh, told)
-        if status != GOING_WELL:
-            S.iterations[0] = int(S.seen[ITERATIONS]) + 1
-            S.left[0] = S.seen[BEFORE]
-            return status
-        move(S, z, scale, reach, S.floor, 0, S.seen)
-        judge(S, S.judge_fresh if fresh else S.judge_kept)
-        if S.found[ENDED] != 0.0:
-            break
-        fresh = S.found[KEEP] == 0.0
-    status = concluded(S)
-    if status != GOING_WELL:
-        return status
-    for j in range(n):
-        S.impulse[j] = 0.0
-        for i in range(N):
-            S.impulse[j] += S.G[j * lead + i] * S.b[i]
-    push_on(S, I, D, S.terms, fresh)
-    S.turned[0] = turned_jacobian(S, I, D, q, z)
-    return sound(S)
-
-
-@native
-def turned_jacobian(S, I, D, q, z):
-    """Whether the determinant of ∂R/∂z, as factored last, has another sign than at h → 0: that of det(L_vv/h)^s."""
-    at_first = False
-    if S.multipliers == 0 and S.s % 2 == 1:
-        at_first = negative_mass(S, I, D, q, z) != (S.n % 2 == 1 and S.h[0] < 0.0)
-    return int(negative(S.J, S.pivots, S.unknowns, S.lead) != at_first)
-
-
-@native
-def by_jacobian(S, I, D, q, p, z, fresh, told):
-    """S.R and S.b ← −(∂R/∂z)⁻¹ R at z, with a fresh Jacobian or the last one. Returns the status: SINGULAR, or with
-    `told` COARSE, where a fresh one is.
-    """
-    N, s, lead, row = S.unknowns, S.s, S.lead, S.stride
-    sweep(S, I, D, S.terms, fresh, q, p, z)
-    if fresh:
-        jacobian(S, I, D, S.terms)
-        if told:
-            if not set_mass(S, I, D, S.t, q, z, S.values, S.h[0]) or coarse_jacobian(S):
-                return COARSE
-            lay_out(S)
-        if not factor(S.J, S.pivots, N, lead):
-            return SINGULAR
-    for c in range(S.components):
-        for v in range(s):
-            S.b[c * s + v] = -S.R[c * row + v]
-    solve(S.J, S.pivots, N, lead, S.b)
-    for c in range(S.components):
-        for v in range(s):
-            S.R[c * row + v] = S.b[c * s + v]
-        for v in range(s, row):
-            S.R[c * row + v] = 0.0
-    return GOING_WELL
-
-
-@native
-def stiffly(S, I, D, q, p, z, scale, reach, short, told):
-    """Solve a step for which mass chords fail: by shifted chords, if there are any; if there are none, or if they fail
-    too, by Newton's iteration, if there is one; `short` and `told` as in `shifted`. Returns the status.
-    """
-    spent = 0
-    if S.stiff == 1 or S.summed == 1:
-        for i in range(S.components * S.stride):
-            S.start[i] = z[i]
-        status = shifted(S, I, D, q, p, z, scale, reach, short and S.summed == 1, told)
-        if status in (GOING_WELL, COARSE) or (S.summed == 1 and S.krylov < 0):
-            return status
-        spent = S.iterations[0]
-        for i in range(S.components * S.stride):
-            z[i] = S.start[i]
-    if S.summed == 1:
-        status = newton_of_sum(S, I, D, q, p, z, scale, reach, told)
-    else:
-        status = newton(S, I, D, q, p, z, scale, reach, told)
-    S.iterations[0] += spent
-    return status
 
 
 @native
@@ -177,7 +60,7 @@ def continue_from_rest(S, I, D, h, noisy):
 
     The step begins with S.t, S.q, S.p; its unknowns and impulse are left in S.z and S.impulse.
     """
-    n, s, row, across = S.n, S.s, S.stride, S.across
+    n, row, across = S.n, S.stride, S.across
     total = 0
     S.reached[0] = 0.0
     S.iterations[0] = 0
@@ -192,7 +75,7 @@ def continue_from_rest(S, I, D, h, noisy):
     for i in range(S.components * row):
         S.z[i] = 0.0
     stand(S)
-    fraction, growth, action, before, turned = SMALLEST, FASTEST, FROM_REST, 0.0, 0
+    fraction, growth, action, before, sign = SMALLEST, FASTEST, FROM_REST, 0.0, 0
     while True:
         small = h if fraction == 1.0 else fraction * h
         if noisy == 1:
@@ -217,8 +100,7 @@ def continue_from_rest(S, I, D, h, noisy):
                         S.reach[j] = HUGE  # it has not moved yet: others set it in motion
             if S.summed == 1:
                 level(S, S.reach, REACHING)
-        for i in range(S.components * row):
-            S.start[i] = S.z[i]
+        copy(S.z, S.start, S.components * row)
         prepare(S, I, D, small, False)
         set_times(S, I, D, S.soft, S.t)
         status = GOING_WELL
@@ -232,10 +114,10 @@ def continue_from_rest(S, I, D, h, noisy):
             status = IN_DOUBT
         if status == GOING_WELL and action == PROLONG and S.checked == 1:
             off = missed(S, S.z, S.scale, False)
-            if not trusted(off, S.turned[0] != turned, fraction / S.reached[0] - 1.0):
+            if not trusted(off, S.turned[0] != sign, fraction / S.reached[0] - 1.0):
                 status = IN_DOUBT
         if status == GOING_WELL:
-            before, turned = S.reached[0], S.turned[0]
+            before, sign = S.reached[0], S.turned[0]
         tried, begun = action, fraction
         action, fraction, S.reached[0], growth = onward(status == GOING_WELL, fraction, S.reached[0], growth)
         if action == ARRIVED:
@@ -248,11 +130,8 @@ def continue_from_rest(S, I, D, h, noisy):
                     prolong(S, begun / before, S.miss)
                 for i in range(n * row):
                     S.miss[i] = S.z[i] - S.miss[i]
-                for i in range(S.components * row):
-                    S.last[i] = S.z[i]
-                for j in range(n * across):
-                    for m in range(s):
-                        S.way[j] = max(S.way[j], abs(S.z[j // across * row + m * across + j % across]))
+                copy(S.z, S.last, S.components * row)
+                lengthen(S, S.way, 1.0)
             continue
         prepare(S, I, D, h, False)
         return BRANCH_ENDS if S.reached[0] > 0.0 or status == IN_DOUBT else status
@@ -266,14 +145,21 @@ def stand(S):
 
 
 @native
+def lengthen(S, way, times):
+    """The way of each coordinate is at least so many times the longest part of the step S.z."""
+    for j in range(S.n * S.across):
+        for m in range(S.s):
+            way[j] = max(way[j], times * abs(S.z[j // S.across * S.stride + m * S.across + j % S.across]))
+
+
+@native
 def prolong(S, grown, z):
     """z^m ← the polynomial of S.last at grown · d_m, by Lagrange's formula (d_0 = 0 carries the value 0).
 
     Multipliers stay.
     """
     s, row, d, across = S.s, S.stride, S.d, S.across
-    for i in range(S.n * row, S.components * row):
-        z[i] = S.last[i]
+    copy(at(S.last, S.n * row), at(z, S.n * row), (S.components - S.n) * row)
     for m in range(1, s + 1):
         x = grown * d[m]
         for c in range(S.n):
@@ -367,26 +253,11 @@ def linearised(S, I, D, h, part):
     go_on(S, h, S.z)
     prepare(S, I, D, h, S.stiff == 0)
     set_given(S, I, D, S.terms, S.t, S.values)
-    if S.summed == 1:
-        if set_sparse(S, I, D, S.q, S.z, False) != GOING_WELL:
-            return False
-        sweep(S, I, D, S.terms, False, S.q, S.p, S.z)
-        by_sparse(S, I, D)
-        if S.krylov >= 0:
-            begin(S, S.z, S.scale)
-            solve_along(S, I, D, S.scale)
-        turned = turned_sparse(S, I, D)
-    elif S.stiff == 1:
-        if set_pattern(S, I, D, S.q, S.z, False) != GOING_WELL:
-            return False
-        sweep(S, I, D, S.terms, False, S.q, S.p, S.z)
-        by_pattern(S, I, D)
-        turned = turned_pattern(S, I, D, S.q, S.z)
-    elif by_jacobian(S, I, D, S.q, S.p, S.z, True, False) == GOING_WELL:
-        turned = turned_jacobian(S, I, D, S.q, S.z)
-    else:
+    begin(S, S.z, S.scale)
+    kind = SHIFTED if S.stiff == 1 and S.krylov < 0 else NEWTON
+    if increments(S, I, D, S.q, S.p, S.z, S.scale, kind, True, True, False) != GOING_WELL:
         return False
-    if turned == 1:
+    if turned(S, I, D, S.q, S.z, kind) == 1:
         return False
     for j in range(n * across):
         for m in range(S.s):
@@ -395,8 +266,7 @@ def linearised(S, I, D, h, part):
                 return False
             S.z[place] += S.R[place]
         S.way[j] = part * S.reach[j] / REACH  # a coordinate that turns back may have next to no step
-    for i in range(n * row):
-        S.start[i] = S.z[i]
+    copy(S.z, S.start, n * row)
     return True
 
 
@@ -430,8 +300,8 @@ def has_one_root(S, h, found):
     S.at[0], S.at[1] = S.t[0], h
     for j in range(n):
         S.at[2 + j], way[j] = S.q[j], S.length[j]
-        for m in range(S.s if found else 0):
-            way[j] = max(way[j], abs(S.z[j * S.stride + m]))
+    if found:
+        lengthen(S, way, 1.0)
     for j in range(S.params):
         S.at[2 + 2 * n + j] = S.values[j]
     call_kernel(S.one_root, S.at, S.argument, S.work)
@@ -485,13 +355,10 @@ def by_halves(S, I, D, h):
             S.iterations[0] = 0
             found = solved_anyhow(S, I, D, small)
             total += S.iterations[0]
-            for j in range(S.n):
-                for m in range(S.s):
-                    S.length[j] = max(S.length[j], abs(S.z[j * S.stride + m]))
+            lengthen(S, S.length, 1.0)
             if half == -1:
                 found = found and has_one_root(S, h, False)
-                for i in range(S.components * S.stride):
-                    S.last[i] = S.z[i]
+                copy(S.z, S.last, S.components * S.stride)
     S.iterations[0] = total
     return found and has_one_root(S, h, False)
 
@@ -528,8 +395,7 @@ def alone(S, I, D, h, predicted, later, told):
     wild = later and S.checked == 1 and not (predicted and within_reach(S, S.z))
     if wild or asked:
         found = False
-        for i in range(S.components * S.stride):
-            S.last[i] = S.z[i]
+        copy(S.z, S.last, S.components * S.stride)
         if asked:
             found = singly(S, I, D, h, wild)
             spent += S.iterations[0]
@@ -539,8 +405,7 @@ def alone(S, I, D, h, predicted, later, told):
         if found:
             return ended(S, I, D, h), spent, False
         stand(S)
-        for i in range(S.components * S.stride):
-            S.z[i] = S.last[i]
+        copy(S.last, S.z, S.components * S.stride)
     for guess in range(2):
         if guess == 0:
             ready = predicted

@@ -127,17 +127,14 @@ def set_given(S, I, D, first, t, params):
 
     `t` has `lanes` numbers.
     """
+    set_times(S, I, D, first, t)
     for e in range(S.term_count):
         T = read_term(I, D, first + e * TERM_SIZE)
-        for g in range(T.groups):
-            point = at(T.point, g * T.inputs * W)
-            for k in range(W):
-                if T.time >= 0:
-                    i = min(g * W + k, T.points - 1) if S.across == 1 else g
-                    point[T.time * W + k] = t[0 if S.lanes == 1 else k] + T.raw[i]
-                if T.params >= 0:
-                    for j in range(S.params):
-                        point[(T.params + j) * W + k] = params[j * S.lanes + (0 if S.lanes == 1 else k)]
+        for g in range(T.groups if T.params >= 0 else 0):
+            for j in range(S.params):
+                values = at(T.point, (g * T.inputs + T.params + j) * W)
+                for k in range(W):
+                    values[k] = params[j * S.lanes + (0 if S.lanes == 1 else k)]
     set_inputs(S, I, D, first, params)
 
 
@@ -185,7 +182,7 @@ def sweep(S, I, D, first, slopes, q, p, z):
         S.impulse[c] = 0.0
     for e in range(S.term_count):
         T = read_term(I, D, first + e * TERM_SIZE)
-        gather(S, T, q, z, 0)
+        gather(S, T, q, z, True, T.point)
         outputs, kernel = (T.slope_outputs, T.slopes) if slopes else (T.outputs, T.kernel)
         for g in range(T.groups):
             point, values = at(T.point, g * T.inputs * W), at(T.values, g * outputs * W)
@@ -223,21 +220,22 @@ def add_up(S, T, I, D, point, values):
 
 
 @native
-def gather(S, T, q, z, shift):
-    """What the points read of the state and of z; with a shift, what z alone gives goes so many numbers farther."""
+def gather(S, T, q, z, based, points):
+    """points ← what is read of z and, where positions are `based` on it, of the state."""
     across, s, groups = S.across, S.s, T.groups
     for w in range(T.gathers):
-        first, begin, a, based = T.gather[5 * w], T.gather[5 * w + 1], T.gather[5 * w + 2], T.gather[5 * w + 3]
+        first, begin, a = T.gather[5 * w], T.gather[5 * w + 1], T.gather[5 * w + 2]
+        whole = based and T.gather[5 * w + 3] == 1
         count, done = T.gather[5 * w + 4], 0
         while across == 1 and done + 4 <= count:
             row, begun = at(z, (begin + done) * S.width * W), at(q, begin + done)
             for g in range(groups):
                 column, none = at(T.A, a * s * groups * W + g * W), splat(0.0)
                 x, y, u, v = four(column, groups * W, s, row, S.width * W, none, none, none, none)
-                if based == 1 and shift == 0:
+                if whole:
                     x, y = add(splat(begun[0]), x), add(splat(begun[1]), y)
                     u, v = add(splat(begun[2]), u), add(splat(begun[3]), v)
-                store_four(at(T.point, (g * T.inputs + first + done + shift) * W), W, x, y, u, v)
+                store_four(at(points, (g * T.inputs + first + done) * W), W, x, y, u, v)
             done += 4
         for e in range(done, count):
             place, c = first + e, begin + e
@@ -247,9 +245,9 @@ def gather(S, T, q, z, shift):
                 column = at(T.A, a * s * groups * W + g * W)
                 for v in range(s):
                     total = fma(load(at(column, v * groups * W)), lanewise(row, v, across), total)
-                if based == 1 and shift == 0:
+                if whole:
                     total = add(lanewise(q, c, across), total)
-                store(at(T.point, (g * T.inputs + place + shift) * W), total)
+                store(at(points, (g * T.inputs + place) * W), total)
 
 
 @native

@@ -19,6 +19,7 @@ from leastaction.backends.loops.elimination import factor, solve
 from leastaction.backends.loops.machine import W, add, at, fma, load, native, splat, store
 from leastaction.backends.loops.sweep import (
     TERM_SIZE,
+    gather,
     jacobian,
     prepare,
     read_term,
@@ -121,25 +122,19 @@ def _along(I, D, A, S, d, e, k, h):
         store(at(S.R, c * W), splat(0.0))
     for c in range(S.n):
         S.impulse[c] = 0.0
-    n, s, P = S.n, S.s, S.params
+    n, P = S.n, S.params
     for number in range(S.term_count):
         T = read_term(I, D, A.sensitive + number * TERM_SIZE)
         groups, outputs = T.groups, T.slope_outputs
         inputs = at(A.push, groups * outputs * W)
         for g in range(groups * outputs):
             store(at(A.push, g * W), splat(0.0))
-        for w in range(T.gathers):
-            first, begin, a, based = T.gather[5 * w], T.gather[5 * w + 1], T.gather[5 * w + 2], T.gather[5 * w + 3]
-            for o in range(T.gather[5 * w + 4]):
-                place, c = first + o, begin + o
-                for g in range(groups):
-                    total = splat(d[c]) if based == 1 else splat(0.0)
-                    column = at(T.A, a * s * groups * W + g * W)
-                    for v in range(s):
-                        total = fma(load(at(column, v * groups * W)), splat(S.last[c * S.stride + v]), total)
-                    if a == 1 and e == P and e >= 0:
-                        total = fma(splat(-1.0 / h), load(at(T.point, (g * T.inputs + place) * W)), total)
-                    store(at(inputs, (g * T.inputs + place) * W), total)
+        gather(S, T, d, S.last, True, inputs)
+        for w in range(T.gathers if e == P and e >= 0 else 0):
+            if T.gather[5 * w + 2] == 1:  # velocities
+                for o in range(T.gather[5 * w + 4] * groups):
+                    place = ((o % groups) * T.inputs + T.gather[5 * w] + o // groups) * W
+                    store(at(inputs, place), fma(splat(-1.0 / h), load(at(T.point, place)), load(at(inputs, place))))
         for w in range(T.entries):
             value, row, column, pair = T.entry[4 * w], T.entry[4 * w + 1], T.entry[4 * w + 2], T.entry[4 * w + 3]
             out = n + row if T.pair[2 * pair] == 1 else row  # f, then m, or f, then g

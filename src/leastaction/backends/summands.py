@@ -19,7 +19,7 @@ from leastaction.backends.native import loop
 from leastaction.backends.records import Memory
 from leastaction.backends.tables import Part, cut
 from leastaction.kernel import Native, Strip, Write, compile_strip, native_lanes
-from leastaction.program import Builder, Program
+from leastaction.program import Builder, Program, dot
 from leastaction.step.constraints import geometry, rate
 from leastaction.step.form import Summand
 from leastaction.step.verdict import EPS, ROUGH, SETTLED
@@ -164,18 +164,15 @@ def _pushed(node: Program) -> Program:
     """(t, (q, dq), (v, dv), params) ↦ f_q dq + f_v dv and m_q dq + m_v dv, of a node with these derivatives."""
     k, blocks = dict(node.inputs)["q"], dict(node.outputs)
     B = Builder([(name, size * 2 if name in ("q", "v") else size) for name, size in node.inputs])
-    given = {name: B.input(name) for name, _ in B.inputs}
-    at = B.inline(node, **(given | {name: given[name][:k] for name in ("q", "v")}))
-    changes = {"q": given["q"][k:], "v": given["v"][k:]}
+    given = B.blocks()
+    at = B.at(node, given | {name: given[name][:k] for name in ("q", "v")})
     found = {}
     for block in ("f", "m"):
-        parts: list[list[int]] = [[] for _ in range(k)]
-        for name, change in changes.items():
-            if f"{block}_{name}" in blocks:
-                for i, value in enumerate(at[f"{block}_{name}"]):
-                    parts[i // k].append(B.mul(value, change[i % k]))
-        found[block] = [B.sum(own) for own in parts]
-    return B.build(**found)
+        by = [name for name in ("q", "v") if f"{block}_{name}" in blocks]
+        change = [x for name in by for x in given[name][k:]]
+        rows = ([x for name in by for x in at[f"{block}_{name}"][j * k : (j + 1) * k]] for j in range(k))
+        found[block] = [dot(row, change) for row in rows]
+    return B.finished(**found)
 
 
 class Evaluation:
@@ -638,12 +635,9 @@ def _geometry(g: Program) -> Program:
     slopes = jacobian(rate(g), "q")
     found = geometry(g)
     B = Builder(found.inputs)
-    given = {name: B.input(name) for name, _ in B.inputs}
-    outputs = B.inline(found, **given)
-    outputs["c_q"] = B.inline(slopes, **given)["c_q"]
-    still = given | {"v": [B.const(0.0)] * len(given["v"])}
-    outputs["g_t"] = B.inline(slopes, **still)["c"]
-    return B.build(**outputs)
+    given = B.blocks()
+    still = given | {"v": [0.0] * len(given["v"])}
+    return B.finished(**B.at(found, given), c_q=B.at(slopes, given)["c_q"], g_t=B.at(slopes, still)["c"])
 
 
 def held_summand(summand: Summand, g: Program, rows: NDArray[np.int64]) -> Summand:
@@ -651,15 +645,11 @@ def held_summand(summand: Summand, g: Program, rows: NDArray[np.int64]) -> Summa
     k, j = summand.rows.shape[1], g.output_size
     size = dict(g.inputs)["params"]
     B = Builder([("t", 1), ("q", k + j), ("v", k + j), ("params", size)])
-    (t,), q, _, params = (B.input(name) for name, _ in B.inputs)
-    held = B.inline(g, t=[t], q=q[:k], params=params)["g"]
-    product = B.build(L=[B.sum(B.mul(a, b) for a, b in zip(q[k:], held, strict=True))])
-    second = derivatives(product, True)
-    at = B.inline(second, **{name: B.input(name) for name, _ in B.inputs})
-    zeros = [B.const(0.0)] * (k + j)
-    values = B.build(f=at["Lq"], m=zeros)
-    node = B.build(f=at["Lq"], m=zeros, f_q=at["Lqq"])
-    return Summand(product, values, node, None, rows, summand.first, summand.pitch)
+    q = B.values("q")
+    product = B.finished(L=[dot(q[k:], B.at(g, B.blocks() | {"q": q[:k]})["g"])])
+    at = B.at(derivatives(product, True), B.blocks())
+    node = B.finished(f=at["Lq"], m=[0.0] * (k + j), f_q=at["Lqq"])
+    return Summand(product, node.select("f", "m"), node, None, rows, summand.first, summand.pitch)
 
 
 def _right_side(summand: Summand) -> Program:
@@ -667,10 +657,6 @@ def _right_side(summand: Summand) -> Program:
     node = summand.node
     k = dict(node.inputs)["q"]
     B = Builder(node.inputs)
-    at = B.inline(node, **{name: B.input(name) for name, _ in node.inputs})
-    v = B.input("v")
-    right = []
-    for j in range(k):
-        moved = B.sum(B.mul(at["m_q"][j * k + i], v[i]) for i in range(k))
-        right.append(B.sub(at["f"][j], B.add(moved, at["m_t"][j])))
-    return B.build(f=right)
+    at, v = B.at(node, B.blocks()), B.values("v")
+    moved = [dot(at["m_q"][j * k : (j + 1) * k], v) + at["m_t"][j] for j in range(k)]
+    return B.finished(f=[a - b for a, b in zip(at["f"], moved, strict=True)])

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from leastaction.backends.fused.cyclic import all_of, seen
-from leastaction.backends.fused.judging import Seen, finite, judged
+from leastaction.backends.fused.judging import Seen, chosen, finite, judged
 from leastaction.backends.fused.mass import FloatArray, Mass, inverse_of
 from leastaction.backends.fused.nodes import Nodes, nodes_of
-from leastaction.program import Builder, Program, Value, indices
+from leastaction.program import Builder, Program, Value
 from leastaction.step import prediction
 from leastaction.step.form import Samples, Step, stencils
 from leastaction.step.rows import Row, Rows, Table, apply, combine, numbers, total
@@ -128,7 +128,7 @@ def repeated(step: Step) -> frozenset[str]:
 
 def read(step: Step, rows: Rows, B: Builder) -> dict[str, list[Value]]:
     """The state of a trajectory, block by block, with q and p number by number; p as a row is the momentum."""
-    x = {name: B.values(name) for name, _ in B.inputs}
+    x = B.blocks()
     x |= {"momentum": x["p"], **{name: numbers(rows, x[name], all_of(step)) for name in ("q", "p")}}
     return x | seen(step, rows, x)
 
@@ -147,9 +147,7 @@ def force_at(
     step: Step, B: Builder, x: dict[str, list[Value]], t: Value, q: Sequence[Any], inputs: Sequence[Value]
 ) -> list[Value]:
     """f at one point, or at the points in one vector."""
-    program, at = step.terms[0].ordered.select("f"), resting(step, x, t, q, inputs)
-    found = B.inline(program, **{name: indices(at[name], B) for name, _ in program.inputs})["f"]
-    return [Value(B, k) for k in found]
+    return B.at(step.terms[0].ordered.select("f"), resting(step, x, t, q, inputs))["f"]
 
 
 def resting(
@@ -218,17 +216,17 @@ def equations(step: Step, rows: Rows, B: Builder, x: dict[str, list[Value]], z: 
         gather = {block: rows.columns(f"{block} {e}") for block in ("q", "v")}
         q = [[a + y for y in apply(rows, gather["q"], row)] for a, row in zip(x["q"], z, strict=True)]
         v = [apply(rows, gather["v"], row) for row in z]
-        given: list[dict[str, list[int]]] = []
+        given: list[dict[str, list[Value]]] = []
         for g, time in enumerate(times):
             read = {"t": [x["t"][0] + time], "q": [y[g] for y in q], "v": [y[g] for y in v], "params": x["params"]}
             read["inputs"] = driving(step, rows, x, g)
-            given.append(B.inline(term.ordered, **{name: indices(read[name], B) for name, _ in term.ordered.inputs}))
+            given.append(B.at(term.ordered, read))
         for block in ("f", "m"):
             if block not in given[0]:
                 continue
             scatter = rows.columns(f"{block} {e}")
             for j in range(n):
-                row = [Value(B, at[block][j]) * w for at, w in zip(given, weights, strict=True)]
+                row = [at[block][j] * w for at, w in zip(given, weights, strict=True)]
                 numbers = [rows.number(row, i) for i in range(len(scatter))]
                 if block == "f":
                     impulse[j] = impulse[j] + total(numbers)
@@ -240,8 +238,7 @@ def equations(step: Step, rows: Rows, B: Builder, x: dict[str, list[Value]], z: 
 def restart(step: Step, rows: Rows, B: Builder) -> Program:
     """z ← the prediction, of the trajectories for which chords failed."""
     x = read(step, rows, B)
-    chosen = [x["failed"][0].where(new, old) for new, old in zip(x["start"], x["z"], strict=True)]
-    return B.build(z=indices(chosen, B))
+    return B.finished(**chosen(x["failed"][0], {"z": x["start"]}, x))
 
 
 # ------------------------------------------------------------------------------------------------- details
@@ -282,7 +279,7 @@ def split(values: Sequence[Any], n: int) -> list[Row]:
 
 def inverse(mass: Mass, B: Builder, x: dict[str, list[Value]]) -> list[Value]:
     """M⁻¹, or what is needed to solve with M."""
-    return mass.values(B, {}) if mass.fixed else x["mass"]
+    return mass.inverted(B, {}) if mass.fixed else x["mass"]
 
 
 def own(x: dict[str, list[Value]]) -> dict[str, list[Value]]:
@@ -310,14 +307,8 @@ def seen_of_chord(seen: Seen, failed: Value) -> dict[str, list[Any]]:
 
 
 def wanted_by(flag: str, B: Builder, x: dict[str, list[Value]], rows: Rows, after: dict[str, list[Any]]) -> Program:
-    outputs = {name: indices(values, B) for name, values in after.items()}
-    if not rows.side_by_side:
-        (active,) = x[flag]
-        outputs = {
-            name: [B.select(active.k, k, old.k) for k, old in zip(values, x[name], strict=True)]
-            for name, values in outputs.items()
-        }
-    return B.build(**outputs)
+    """The program of what the trajectories change that want it; one trajectory always does."""
+    return B.finished(**(after if rows.side_by_side else chosen(x[flag][0], after, x)))
 
 
 def differences(new: Sequence[Row], old: Sequence[Row]) -> list[Row]:

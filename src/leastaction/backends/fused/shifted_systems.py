@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leastaction.program import Builder, Value, indices
+from leastaction.program import Builder, Value
 from leastaction.step.form import Step
 from leastaction.step.rows import Row, Rows, SideBySide, combine, total
 
@@ -69,10 +69,9 @@ def inverses(step: Step, rows: Rows, B: Builder, at: Mapping[str, Sequence[Any]]
 
 def slopes_at(step: Step, B: Builder, at: Mapping[str, Sequence[Any]]) -> list[list[Value]]:
     """f_q, f_v, m_q and m_v at a point, or at the points in a vector, each row by row."""
-    zero, slopes = [B.const(0.0)] * step.n**2, step.terms[0].slopes
-    slopes = slopes.select(*(name for name in SLOPES if name in dict(slopes.outputs)))
-    found = B.inline(slopes, **{name: indices(at[name], B) for name, _ in slopes.inputs})
-    return [[Value(B, k) for k in found.get(name, zero)] for name in SLOPES]
+    zero, slopes = [B.number(0.0)] * step.n**2, step.terms[0].slopes
+    found = B.at(slopes.select(*(name for name in SLOPES if name in dict(slopes.outputs))), at)
+    return [found.get(name, zero) for name in SLOPES]
 
 
 def _half(rows: Rows) -> int:

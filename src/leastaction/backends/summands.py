@@ -5,7 +5,7 @@ Numbers of all coordinates lie one after the other in arrays of `padded(n)`, wit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -64,6 +64,12 @@ class Strips:
         own = tuple((summand.pitch > 0).tolist())
         kernels = [compile_strip(Strip(program, tuple(writes), own, table.shape[1], part.pattern)) for part in parts]
         return cls(summand, parts, tuple(kernels))
+
+    @classmethod
+    def adding(cls, summand: Summand, program: Program, writes: Mapping[Write, int], *where: Any) -> list[Strips]:
+        """The strips of those values of a program that are not zero; none where all are."""
+        kept = {write: k for write, k in writes.items() if program.code[k] != ZERO}
+        return [cls.of(summand, program.with_outputs(all=[*kept.values()]), [*kept], *where)] if kept else []
 
     def lay_out(self, memory: Memory) -> list[int]:
         """The records of the parts, in this memory: where they are."""
@@ -142,15 +148,8 @@ def gradient_strips(
     for summand, own in zip(summands, cells, strict=True):
         values = _pushed(summand.node) if pushed else summand.values
         further = summand.rows + 2 * _room(n) if pushed else None
-        outputs, writes = [], []
-        for block in blocks:
-            for c, k in enumerate(values.output(block)):
-                if values.code[k] != ZERO:
-                    outputs.append(k)
-                    writes.append(Write(block, c))
-        if outputs:
-            program = values.with_outputs(all=outputs)
-            found.append(Strips.of(summand, program, writes, further, own))
+        writes = {Write(block, c): k for block in blocks for c, k in enumerate(values.output(block))}
+        found += Strips.adding(summand, values, writes, further, own)
     return found
 
 
@@ -444,10 +443,7 @@ class Assembly:
         for summand in self.summands:
             program = make(summand)
             if program is not None:
-                kept = [(c, k) for c, k in enumerate(program.results) if program.code[k] != ZERO]
-                if kept:
-                    writes = [Write("f", c) for c, _ in kept]
-                    found.append(Strips.of(summand, program.with_outputs(all=[k for _, k in kept]), writes))
+                found += Strips.adding(summand, program, {Write("f", c): k for c, k in enumerate(program.results)})
         return Rows(found)
 
     @cached_property

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leastaction.backends.backend import Backend
-from leastaction.backends.layout import COUNTS, RUN, SOLVER
+from leastaction.backends.layout import COUNTS, KERNELS, RUN, SOLVER
 from leastaction.backends.solver import Solvers, ahead_of
 from leastaction.kernel import Native, compile_program, native_lanes
 from leastaction.program import Program
@@ -22,32 +22,12 @@ NEVER = 2**62  # the step after which a state is stored that is never to be stor
 # chords that cost about as much as Newton.
 RESTING = 64
 FIRM = 16  # after a step that stiff chords solved, so many begin with them
-KERNELS = (
-    "advance",
-    "begin",
-    "leap",
-    "hop",
-    "far_hop",
-    "once",
-    "inner",
-    "outer",
-    "follow",
-    "afresh",
-    "land",
-    "lift",
-    "recall",
-    "march",
-    "resume",
-    "restart",
-    "fresh",
-    "kept",
-    "unique",
-    "settle",
-    "stiffen",
-    "stiff",
-    "stiffened",
-)
-
+# The blocks of a state whose places the loops know.
+STATE = (
+    "t", "h", "params", "inputs", "alive", "q", "p", "carry", "z", "impulse", "trouble", "left", "reach", "length",
+    "floor", "started", "iterations", "soft_iterations", "soft_before", "failed", "marching", "scale", "asked", "tiles",
+    "chosen", "rest", "next", "found", "enough", "unsure", "early", "given_up",
+)  # fmt: skip
 PACKED = ("q", "p")  # with points side by side in vectors, these have coordinates side by side
 MOST_LOOKS = 256  # steps in which an event may lie that are looked at together, of one trajectory …
 FEWEST_LOOKS = 8  # … and of each of many
@@ -145,29 +125,24 @@ def _laid_out(backend: Backend, size: int, row: Row, check: Check | None) -> Lai
             "fused": backend.fused,
             **{name: kernels[name].address if name in kernels else 0 for name in KERNELS},
             "solver": solver, "alone": alone, "lanes": L, "stride": T, "groups": groups, "size": rows,
-            **{name: at[name] for name in ("t", "params", "alive", "q", "p", "carry", "z", "impulse", "trouble")},
+            **{name: at.get(name, 0) for name in STATE},
+            **{f"{name}_wanted": at.get(name, 0) for name in ("inner", "outer", "fresh", "kept")},
             "z_coordinate": z_coordinate, "z_control": z_control,
             **dict(zip(("held", "held_multiplier", "held_control"), held, strict=True)),
             "coordinate": 1 if backend.spread > 1 else T,
             "lifted": s <= WHOLE or check is not None or backend.energy or row.varied > 0,
-            **{f"{name}_wanted": at.get(name, 0) for name in ("inner", "outer", "fresh", "kept")},
-            **{name: at[name] for name in ("reach", "length", "floor", "started")},
-            **{name: at.get(name, 0) for name in ("iterations", "soft_iterations", "soft_before")},
-            **{name: at.get(name, 0) for name in ("h", "failed", "marching", "scale", "asked")},
             "handed": at["started"] + 1 if "leap" in kernels else places["carry"].stop,
-            **{name: at.get(name, 0) for name in ("tiles", "chosen", "rest", "next", "found", "enough", "unsure")},
-            **{name: at.get(name, 0) for name in ("early", "given_up")},
             "patience": backend.patience if groups == 1 else 0, "firm": FIRM,
             "jacobian": at.get("slopes", 0),
             "jacobian_size": places["factors"].stop - at["slopes"] if "factors" in places else 0,
             "every": NEVER, "skipped": 0, "rows": 0, "width": row.width,
             "kept_count": len(row.columns), "kept_numbers": backend.numbers(row.columns),
-            "n": backend.room, "s": s, "param_count": backend.params, "inputs": at.get("inputs", 0),
+            "n": backend.room, "s": s, "param_count": backend.params,
             "channels": step.channels, "nodes": len(step.method.table.c), "trajectories": size,
             "vectors": -(-len(step.method.table.c) // T) if backend.spread > 1 else 0,
             "table": 0, "table_trajectory": 0, "table_step": 0, "table_node": 0, "table_first": 0,
             "resting": max(1, RESTING // _chords(backend, solvers, solver)),
-            "left": at.get("left", 0), "columns": row.varied,
+            "columns": row.varied,
             **_sensitive(backend, solvers, alone, row.varied), **looks, **_aside(backend),
             "noted": 0, "noted_after": 0, "notes": 0,
             "end": 0, "most": 0, "looked": [0] * (groups * L), "halted": [0] * groups, "who": list(range(groups * L)),

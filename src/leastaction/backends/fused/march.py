@@ -62,8 +62,7 @@ def blocks(step: Step, rows: Rows) -> list[tuple[str, int]]:
 
 def tables(step: Step) -> dict[str, Table]:
     """The nodes, and their numbers."""
-    c = np.array(step.method.table.c)[:, None]
-    return {"nodes": lambda _: c, "order": lambda _: np.arange(float(step.s))[:, None]}
+    return {"nodes": np.array(step.method.table.c)[:, None], "order": np.arange(float(step.s))[:, None]}
 
 
 REPEATED = frozenset({"nodes", "order"})  # lanes without a node go with the last one

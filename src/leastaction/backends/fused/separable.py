@@ -123,17 +123,15 @@ def tables(step: Step) -> dict[str, Table]:
         "left over": lambda h: shares(c, h)[1],
         "places": lambda h: pushes(c, T, h),
         "d": lambda h: shares(d, h)[0],
-        "controls": lambda _: controls,
+        "controls": controls,
     }
     if step.of is not None:
         nodes = nodes_of(step.method)
         assert nodes is not None
-        lift = nodes.lift
-        found["lift"] = lambda _: lift
+        found["lift"] = nodes.lift
     if step.s <= WHOLE:
         return found | prediction.tables(step.method.table.modes, step.method.table.growth)
-    places_ahead, controls_ahead = known.places @ ahead, controls @ ahead
-    return found | {"places ahead": lambda _: places_ahead, "controls ahead": lambda _: controls_ahead}
+    return found | {"places ahead": known.places @ ahead, "controls ahead": controls @ ahead}
 
 
 REPEATED = frozenset(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.backends.fused.elimination import factors, substitute
+from leastaction.backends.fused.elimination import factors, square, substitute
 from leastaction.backends.fused.programs import held_programs
 from leastaction.kernel import compile_program
 from leastaction.program import Builder
@@ -131,9 +131,8 @@ def test_a_hasty_elimination_finds_the_same():
         a = rng.standard_normal((N, N))
         matrix, right = a @ a.T + np.eye(N), rng.standard_normal(N)
         B = Builder([("a", N * N), ("b", N)])
-        rows = [B.input("a")[k * N : (k + 1) * N] for k in range(N)]
-        x = substitute(B, factors(B, rows, hasty=True), B.input("b"))
-        found = B.build(x=x)(matrix.ravel(), right)["x"]
+        x = substitute(factors(square(B.values("a")), hasty=True), B.values("b"))
+        found = B.finished(x=x)(matrix.ravel(), right)["x"]
         np.testing.assert_allclose(found, np.linalg.solve(matrix, right), rtol=1e-12)
 
 

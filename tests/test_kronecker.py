@@ -13,6 +13,7 @@ from leastaction.methods import family
 from leastaction.methods.quadrature import rounded
 from leastaction.step.form import Samples, samples, step_of
 from leastaction.step.kronecker import kronecker, kronecker_of
+from leastaction.trace import jacobian
 
 MEMBERS = [*family(6), la.method("P8N8Q16Gau"), la.method("P8N9Q16Lob")]
 NAMES = ("A", "B", "D", "beta", "mean", "load")
@@ -37,13 +38,13 @@ def test_the_jacobian_of_a_step_is_made_of_them(method):
     m, k, h = 1.7, 2.3, 0.11
     system = la.Lagrangian(lambda q, v: m * v[0] ** 2 / 2 - k * q[0] ** 2 / 2, n=1)
     E, form = equations(step_of(system, method)), kronecker_of(method)
-    program = E.B.build(jacobian=[x for row in E.jacobian for x in row], by_q=[x for row in E.by_q for x in row])
-    values = program([0.0], [h], [0.3], [0.2], np.zeros(method.s), [])
+    program = E.B.finished(jacobian=[x for row in E.jacobian for x in row], R=E.residual)
+    values = jacobian(program, "q")([0.0], [h], [0.3], [0.2], np.zeros(method.s), [])
     size = np.abs(form.A).max() * m / h
     np.testing.assert_allclose(
         np.reshape(values["jacobian"], (method.s, method.s)), form.A * m / h - h * form.B * k, rtol=0, atol=1e-14 * size
     )
-    np.testing.assert_allclose(values["by_q"], -h * form.beta * k, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(values["R_q"], -h * form.beta * k, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("method", MEMBERS, ids=str)

@@ -90,7 +90,7 @@ def test_a_constraint_is_one_more_term(name):
     method = la.method(name)
     step = Step(2, method, (*step_of(POINT, method).terms, circle()), multipliers=1)
     E = equations(step)
-    program = E.B.build(R=E.residual, J=[x for row in E.jacobian for x in row])
+    program = E.B.finished(R=E.residual, J=[x for row in E.jacobian for x in row])
     h, q, p = 0.1, np.array([1.0, 0.0]), np.array([0.0, 0.3])
     N = 3 * method.s
     z = np.concatenate([np.outer(method.table.d[1:] * h, p).ravel(), np.zeros(method.s)])
@@ -113,7 +113,7 @@ def test_a_constraint_is_one_more_term(name):
 
 def _residual(step):
     E = equations(step)
-    return E.B.build(R=E.residual)
+    return E.B.finished(R=E.residual)
 
 
 @pytest.mark.parametrize("name", ["P1N1Q2Gau", "P2N3Q4Lob", "P3N4Q6Lob", "P8N8Q16Gau", "P6N8Q14Lob", "P16N16Q32Gau"])

@@ -39,11 +39,12 @@ from leastaction.methods import Composition, Galerkin, Method, galerkin
 from leastaction.methods import method as method_named
 from leastaction.methods.quadrature import gauss
 from leastaction.numbers.rounding import Digits, all_finite
+from leastaction.results.path import Path
 from leastaction.run.checks import number
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import check_system
 
-SPARE_BITS = 60  # of the arithmetic beyond the digits that are asked for
+SPARE_BITS, SPARE_DIGITS = 60, 18  # of the arithmetic beyond the digits that are asked for
 FLOAT_DIGITS = 34  # digits with which float64 values are computed before they are rounded once
 ORDER_DIGITS = 60  # digits with which variational orders are measured
 BEYOND = 6  # degrees by which a fine member exceeds the order it is to judge
@@ -411,8 +412,9 @@ class DiscreteLagrangian:
     def next(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> NDArray[Any]:
         """q2 of the two-point map (q0, q1) ↦ (q1, q2).
 
-        Newton's iteration solves D₂L_d(q0, q1) + D₁L_d(q1, q2) = 0. It begins with q1 + (q1 − q0), and converges to
-        the q2 of the motion where h is small enough.
+        D₂L_d(q0, q1) + D₁L_d(q1, q2) = 0 is the step from q1 with the momentum D₂L_d(q0, q1), and is solved as every
+        step is. Where h is so long that L_d takes another motion between q1 and the q2 of that step, an ArithmeticError
+        says so.
 
         Parameters
         ----------
@@ -429,22 +431,28 @@ class DiscreteLagrangian:
 
     def _next(self, q0: ArrayLike, q1: ArrayLike, t: Any) -> tuple[NDArray[Any], dict[str, Any], dict[str, Any]]:
         """q2, and what `_between` gives for the first two and for the last two positions."""
-        reals = self._reals
-        first, second = self._position("q0", q0), self._position("q1", q1)
-        before = self._between(first, second, t)
+        reals, second = self._reals, self._position("q1", q1)
+        before = self._between(q0, second, t)
         with reals.working():
-            later, last = number("t", t, reals) + self._h, 2 * second - first
-            size = mpmath.inf
-            for _ in range(100):
-                after = self._between(second, last, later)
-                residual = before["p_right"] - after["p_left"]
-                change = mpmath.lu_solve(mpmath.matrix(after["D12"].tolist()), mpmath.matrix((-residual).tolist()))
-                last = last + np.array(list(change), dtype=object)
-                scale = max(abs(last - second).max(), mpmath.mpf(2) ** -reals.bits * abs(second).max())
-                size, was = max(abs(x) for x in change), size
-                if size <= scale * mpmath.mpf(2) ** (8 - reals.bits) or (was < scale * 1e-12 and size >= was / 2):
-                    return last, before, self._between(second, last, later)
-        raise ArithmeticError(f"the two-point map found no q2 after q0 = {_show(first)}, q1 = {_show(second)}")
+            later = number("t", t, reals) + self._h
+        last = self._stepped(second, before["p_right"], later, reals.digits + SPARE_DIGITS).q[-1]
+        after = self._between(second, last, later)
+        with reals.working():
+            # What rounding of half the digits of the positions would do to the momentum.
+            rounding = (
+                abs(after["D12"]).max() * (abs(second).max() + abs(last).max()) * mpmath.mpf(2) ** -(reals.bits // 2)
+            )
+            if not abs(before["p_right"] - after["p_left"]).max() <= rounding:
+                raise ArithmeticError(
+                    f"the two-point map found no q2 after q0 = {_show(self._position('q0', q0))} and q1 = "
+                    f"{_show(second)}: the step leads to {_show(last)}, where L_d takes another motion; shorten h"
+                )
+        return last, before, after
+
+    def _stepped(self, q: Any, p: Any, t: Any, digits: int | None) -> Path:
+        """One step of `la.integrate`."""
+        how = {"h": self.h, "steps": 1, "params": dict(self.params), "digits": digits}
+        return integrate(self.system, self.method, q, p, t0=t, **how)
 
     def agreement(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> float:
         """How far the two-point map is from a step of `la.integrate`, relative: round-off.
@@ -466,8 +474,7 @@ class DiscreteLagrangian:
         reals, second = self._reals, self._position("q1", q1)
         with reals.working():
             later = number("t", t, reals) + self._h
-        how = {"h": self.h, "steps": 1, "params": dict(self.params), "digits": self.digits}
-        path = integrate(self.system, self.method, second, before["p_right"], t0=later, **how)
+        path = self._stepped(second, before["p_right"], later, self.digits)
         with reals.working():
             p1, p2 = before["p_right"], after["p_right"]
             size_q, size_p = abs(second).max() + abs(q2).max(), abs(p1).max() + abs(p2).max()

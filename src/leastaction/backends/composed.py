@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.galerkin import GalerkinStepper
-from leastaction.backends.layout import STEPS
 from leastaction.backends.native import loop
 from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, Failure
@@ -33,7 +32,7 @@ class ComposedStepper(Forgetful):
     def __init__(
         self, system: Lagrangian, method: Composition, start: Start, row: Row | None = None, lanes: int = 1
     ) -> None:
-        self.row, self._method, self._start = row or Row.whole(system.n), method, start
+        self.row, self._method = row or Row.whole(system.n), method
         parts = method.parts
         offsets = np.concatenate([[0.0], np.cumsum(parts)[:-1]])
         self.phases = [
@@ -90,10 +89,7 @@ class ComposedStepper(Forgetful):
     def count_from(self, step: int) -> None:
         """Before the first step: as if so many had been done, so that time and what varies with h count these, too."""
         for phase in self.phases:
-            values = phase.run.get()
-            phase.run.block(values, "t")[...] += step * float(self._start.h)
-            phase.run.put(values)
-            phase.run.counts[: self.size, STEPS] = step
+            phase.count_from(step)
 
     def single_steps(self, starts: FloatArray, lengths: FloatArray) -> FloatArray:
         """The states (q, p) after single steps of these lengths; NaN where one is not solved."""

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from leastaction.methods import Form
-from leastaction.program import Builder, Program
+from leastaction.program import Builder, Program, dot
 from leastaction.trace import jacobian
 
 if TYPE_CHECKING:
@@ -29,17 +29,15 @@ def field(system: Mechanics, form: Form) -> Program:
     """(t, q, z, params, inputs, x) ↦ rate, gap, mass; z is p or v, and there are inputs where the system has some."""
     n, node = system.n, system.node
     B = Builder([*(("z" if name == "v" else name, size) for name, size in node.inputs), ("x", n)])
-    blocks = {name: B.input(name) for name, _ in B.inputs}
-    z, x = blocks.pop("z"), blocks.pop("x")
+    z, x = B.values("z"), B.values("x")
     if form == "hamilton":
-        at = B.inline(node.select("f", "m", "m_v"), v=x, **blocks)
-        gap = [B.sub(p, m) for p, m in zip(z, at["m"], strict=True)]
-        return B.build(rate=x + at["f"], gap=gap, mass=at["m_v"])
-    at = B.inline(node, v=z, **blocks)
-    terms = [(at["m_q"][j * n : (j + 1) * n] + at["m_v"][j * n : (j + 1) * n], z + x) for j in range(n)]
-    moved = [B.sum(B.mul(a, b) for a, b in zip(*both, strict=True)) for both in terms]
-    gap = [B.sub(at["f"][j], B.add(moved[j], at["m_t"][j])) for j in range(n)]
-    return B.build(rate=z + x, gap=gap, mass=at["m_v"])
+        at = B.at(node.select("f", "m", "m_v"), B.blocks() | {"v": x})
+        gap = [p - m for p, m in zip(z, at["m"], strict=True)]
+        return B.finished(rate=x + at["f"], gap=gap, mass=at["m_v"])
+    at = B.at(node, B.blocks() | {"v": z})
+    moved = [dot(at["m_q"][j * n : (j + 1) * n] + at["m_v"][j * n : (j + 1) * n], z + x) for j in range(n)]
+    gap = [at["f"][j] - (moved[j] + at["m_t"][j]) for j in range(n)]
+    return B.finished(rate=z + x, gap=gap, mass=at["m_v"])
 
 
 @lru_cache(maxsize=64)

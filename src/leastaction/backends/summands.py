@@ -5,7 +5,7 @@ Numbers of all coordinates lie one after the other in arrays of `padded(n)`, wit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -19,7 +19,7 @@ from leastaction.backends.native import loop
 from leastaction.backends.records import Memory
 from leastaction.backends.tables import Part, cut
 from leastaction.kernel import Native, Strip, Write, compile_strip, native_lanes
-from leastaction.program import Builder, Program
+from leastaction.program import Builder, Program, dot
 from leastaction.step.constraints import geometry, rate
 from leastaction.step.form import Summand
 from leastaction.step.verdict import EPS, ROUGH, SETTLED
@@ -64,6 +64,12 @@ class Strips:
         own = tuple((summand.pitch > 0).tolist())
         kernels = [compile_strip(Strip(program, tuple(writes), own, table.shape[1], part.pattern)) for part in parts]
         return cls(summand, parts, tuple(kernels))
+
+    @classmethod
+    def adding(cls, summand: Summand, program: Program, writes: Mapping[Write, int], *where: Any) -> list[Strips]:
+        """The strips of those values of a program that are not zero; none where all are."""
+        kept = {write: k for write, k in writes.items() if program.code[k] != ZERO}
+        return [cls.of(summand, program.with_outputs(all=[*kept.values()]), [*kept], *where)] if kept else []
 
     def lay_out(self, memory: Memory) -> list[int]:
         """The records of the parts, in this memory: where they are."""
@@ -142,15 +148,8 @@ def gradient_strips(
     for summand, own in zip(summands, cells, strict=True):
         values = _pushed(summand.node) if pushed else summand.values
         further = summand.rows + 2 * _room(n) if pushed else None
-        outputs, writes = [], []
-        for block in blocks:
-            for c, k in enumerate(values.output(block)):
-                if values.code[k] != ZERO:
-                    outputs.append(k)
-                    writes.append(Write(block, c))
-        if outputs:
-            program = values.with_outputs(all=outputs)
-            found.append(Strips.of(summand, program, writes, further, own))
+        writes = {Write(block, c): k for block in blocks for c, k in enumerate(values.output(block))}
+        found += Strips.adding(summand, values, writes, further, own)
     return found
 
 
@@ -164,18 +163,15 @@ def _pushed(node: Program) -> Program:
     """(t, (q, dq), (v, dv), params) ↦ f_q dq + f_v dv and m_q dq + m_v dv, of a node with these derivatives."""
     k, blocks = dict(node.inputs)["q"], dict(node.outputs)
     B = Builder([(name, size * 2 if name in ("q", "v") else size) for name, size in node.inputs])
-    given = {name: B.input(name) for name, _ in B.inputs}
-    at = B.inline(node, **(given | {name: given[name][:k] for name in ("q", "v")}))
-    changes = {"q": given["q"][k:], "v": given["v"][k:]}
+    given = B.blocks()
+    at = B.at(node, given | {name: given[name][:k] for name in ("q", "v")})
     found = {}
     for block in ("f", "m"):
-        parts: list[list[int]] = [[] for _ in range(k)]
-        for name, change in changes.items():
-            if f"{block}_{name}" in blocks:
-                for i, value in enumerate(at[f"{block}_{name}"]):
-                    parts[i // k].append(B.mul(value, change[i % k]))
-        found[block] = [B.sum(own) for own in parts]
-    return B.build(**found)
+        by = [name for name in ("q", "v") if f"{block}_{name}" in blocks]
+        change = [x for name in by for x in given[name][k:]]
+        rows = ([x for name in by for x in at[f"{block}_{name}"][j * k : (j + 1) * k]] for j in range(k))
+        found[block] = [dot(row, change) for row in rows]
+    return B.finished(**found)
 
 
 class Evaluation:
@@ -447,10 +443,7 @@ class Assembly:
         for summand in self.summands:
             program = make(summand)
             if program is not None:
-                kept = [(c, k) for c, k in enumerate(program.results) if program.code[k] != ZERO]
-                if kept:
-                    writes = [Write("f", c) for c, _ in kept]
-                    found.append(Strips.of(summand, program.with_outputs(all=[k for _, k in kept]), writes))
+                found += Strips.adding(summand, program, {Write("f", c): k for c, k in enumerate(program.results)})
         return Rows(found)
 
     @cached_property
@@ -638,12 +631,9 @@ def _geometry(g: Program) -> Program:
     slopes = jacobian(rate(g), "q")
     found = geometry(g)
     B = Builder(found.inputs)
-    given = {name: B.input(name) for name, _ in B.inputs}
-    outputs = B.inline(found, **given)
-    outputs["c_q"] = B.inline(slopes, **given)["c_q"]
-    still = given | {"v": [B.const(0.0)] * len(given["v"])}
-    outputs["g_t"] = B.inline(slopes, **still)["c"]
-    return B.build(**outputs)
+    given = B.blocks()
+    still = given | {"v": [0.0] * len(given["v"])}
+    return B.finished(**B.at(found, given), c_q=B.at(slopes, given)["c_q"], g_t=B.at(slopes, still)["c"])
 
 
 def held_summand(summand: Summand, g: Program, rows: NDArray[np.int64]) -> Summand:
@@ -651,15 +641,11 @@ def held_summand(summand: Summand, g: Program, rows: NDArray[np.int64]) -> Summa
     k, j = summand.rows.shape[1], g.output_size
     size = dict(g.inputs)["params"]
     B = Builder([("t", 1), ("q", k + j), ("v", k + j), ("params", size)])
-    (t,), q, _, params = (B.input(name) for name, _ in B.inputs)
-    held = B.inline(g, t=[t], q=q[:k], params=params)["g"]
-    product = B.build(L=[B.sum(B.mul(a, b) for a, b in zip(q[k:], held, strict=True))])
-    second = derivatives(product, True)
-    at = B.inline(second, **{name: B.input(name) for name, _ in B.inputs})
-    zeros = [B.const(0.0)] * (k + j)
-    values = B.build(f=at["Lq"], m=zeros)
-    node = B.build(f=at["Lq"], m=zeros, f_q=at["Lqq"])
-    return Summand(product, values, node, None, rows, summand.first, summand.pitch)
+    q = B.values("q")
+    product = B.finished(L=[dot(q[k:], B.at(g, B.blocks() | {"q": q[:k]})["g"])])
+    at = B.at(derivatives(product, True), B.blocks())
+    node = B.finished(f=at["Lq"], m=[0.0] * (k + j), f_q=at["Lqq"])
+    return Summand(product, node.select("f", "m"), node, None, rows, summand.first, summand.pitch)
 
 
 def _right_side(summand: Summand) -> Program:
@@ -667,10 +653,6 @@ def _right_side(summand: Summand) -> Program:
     node = summand.node
     k = dict(node.inputs)["q"]
     B = Builder(node.inputs)
-    at = B.inline(node, **{name: B.input(name) for name, _ in node.inputs})
-    v = B.input("v")
-    right = []
-    for j in range(k):
-        moved = B.sum(B.mul(at["m_q"][j * k + i], v[i]) for i in range(k))
-        right.append(B.sub(at["f"][j], B.add(moved, at["m_t"][j])))
-    return B.build(f=right)
+    at, v = B.at(node, B.blocks()), B.values("v")
+    moved = [dot(at["m_q"][j * k : (j + 1) * k], v) + at["m_t"][j] for j in range(k)]
+    return B.finished(f=[a - b for a, b in zip(at["f"], moved, strict=True)])

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.elimination import solve
+from leastaction.backends.fused.elimination import by_rows, solve, square
 from leastaction.events.kinds import Watch
-from leastaction.program import Builder, Program
+from leastaction.program import Builder, Program, dot
 from leastaction.trace import derivatives
 
 # (t, q, p), length, number, everything ↦ D after a step of this length that has this number: the derivative by the
@@ -108,36 +108,26 @@ class Saltation:
         """Derivatives of p⁺ = p − (1 + e) (∇g·v + g_t)/(∇g·M⁻¹∇g) ∇g; L is quadratic in v: v = M⁻¹(p − L_v(v = 0))."""
         n, P = self.system.n, self.params
         B = Builder([("t", 1), ("q", n), ("v", n), ("params", P)])  # the block "v" holds p
-        t, q, p, params = (B.input(name) for name, _ in B.inputs)
+        x, p = B.blocks(), B.values("v")
         e = self.watch.items[event].restitution
         assert e is not None
-        g = B.inline(self.watch.gradient, t=t, q=q, p=p, params=params)
+        g = B.at(self.watch.gradient, x | {"p": p})
         gradient = g["g_q"][event * n : (event + 1) * n]
-        at = B.inline(
-            self.system.hessian.select("Lv", "Lvv"), t=t, q=q, v=[B.const(0.0)] * n, params=params
-        )  # fmt: skip
-        mass = [at["Lvv"][j * n : (j + 1) * n] for j in range(n)]
-
-        def dot(x: list[int], y: list[int]) -> int:
-            return B.sum(B.mul(a, b) for a, b in zip(x, y, strict=True))
-
-        G: list[list[int]] = []
-        if self.system.m:
-            flat = B.inline(self.system.geometry.select("G"), t=t, q=q, v=[B.const(0.0)] * n, params=params)["G"]
-            G = [flat[i * n : (i + 1) * n] for i in range(self.system.m)]
-        v, free, *pulled = solve(B, mass, [[B.sub(a, b) for a, b in zip(p, at["Lv"], strict=True)], gradient, *G])
+        still = x | {"v": [0.0] * n}
+        at = B.at(self.system.hessian.select("Lv", "Lvv"), still)
+        G = by_rows(B.at(self.system.geometry.select("G"), still)["G"], n) if self.system.m else []
+        moving = [a - b for a, b in zip(p, at["Lv"], strict=True)]
+        v, free, *pulled = solve(square(at["Lvv"]), [moving, gradient, *G])
         impulse, along = gradient, free
         if G:  # the part that the constraints take up: see `impact`
-            (part,) = solve(B, [[dot(row, x) for x in pulled] for row in G], [[dot(row, free) for row in G]])
-            for y, row, x in zip(part, G, pulled, strict=True):
-                impulse = [B.sub(a, B.mul(y, b)) for a, b in zip(impulse, row, strict=True)]
-                along = [B.sub(a, B.mul(y, b)) for a, b in zip(along, x, strict=True)]
-        size = B.div(B.scale(-(1.0 + e), B.add(dot(gradient, v), g["g_t"][event])), dot(gradient, along))
-        after = [B.add(a, B.mul(size, b)) for a, b in zip(p, impulse, strict=True)]
-        whole = Builder(B.inputs)
-        inputs = {name: whole.input(name) for name, _ in B.inputs}
-        results: list[int] = []
-        for k in after:
-            found = whole.inline(derivatives(B.build(L=[k]), second=False, parameters=True), **inputs)
+            (part,) = solve([[dot(row, pull) for pull in pulled] for row in G], [[dot(row, free) for row in G]])
+            for y, row, pull in zip(part, G, pulled, strict=True):
+                impulse = [a - y * b for a, b in zip(impulse, row, strict=True)]
+                along = [a - y * b for a, b in zip(along, pull, strict=True)]
+        size = -(1.0 + e) * (dot(gradient, v) + g["g_t"][event]) / dot(gradient, along)
+        whole, results = Builder(B.inputs), []
+        for a, b in zip(p, impulse, strict=True):
+            slopes = derivatives(B.finished(L=[a + size * b]), second=False, parameters=True)
+            found = whole.at(slopes, whole.blocks())
             results += [*found["Lt"], *found["Lq"], *found["Lv"], *found["Lw"]]
-        return whole.build(all=results)
+        return whole.finished(all=results)

@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import math
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -504,9 +504,28 @@ class Builder:
         """The finished program, without the values that no output needs."""
         return Program(self.inputs, (), tuple(self.code), ()).with_outputs(**outputs)
 
+    # The same with Values, for arithmetic.
+
     def values(self, name: str) -> list[Value]:
-        """The values of one input block, for arithmetic."""
+        """The values of one input block."""
         return [Value(self, k) for k in self.input(name)]
+
+    def blocks(self) -> dict[str, list[Any]]:
+        """The values of all input blocks."""
+        return {name: self.values(name) for name, _ in self.inputs}
+
+    def number(self, x: float) -> Value:
+        """A number."""
+        return Value(self, self.const(x))
+
+    def at(self, program: Program, given: Mapping[str, Iterable[Any]]) -> dict[str, list[Value]]:
+        """What another program gives where it reads these values and numbers; it need not read all of them."""
+        read = {name: indices(given[name], self) for name, _ in program.inputs}
+        return {name: [Value(self, k) for k in found] for name, found in self.inline(program, **read).items()}
+
+    def finished(self, **outputs: Iterable[Any]) -> Program:
+        """The finished program of these values and numbers."""
+        return self.build(**{name: indices(values, self) for name, values in outputs.items()})
 
 
 class Value:
@@ -577,9 +596,19 @@ class Value:
     def __invert__(self) -> Value:
         return self.op("not")
 
+    @property
+    def known(self) -> float | Fraction | None:
+        """The number that this is known to be, or None."""
+        return self.B.constant(self.k)
+
     def where(self, yes: Any, no: Any) -> Value:
         """`yes` where this is not zero, `no` elsewhere."""
         return Value(self.B, self.B.select(self.k, self._of(yes), self._of(no)))
+
+
+def dot(row: Iterable[Any], x: Iterable[Any]) -> Any:
+    """Σ_k row_k x_k, one after the other."""
+    return sum(a * b for a, b in zip(row, x, strict=True))
 
 
 def indices(values: Iterable[Any], B: Builder) -> list[int]:

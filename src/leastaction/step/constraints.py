@@ -8,7 +8,7 @@ equations by which both g = 0 and ġ = G v + g_t = 0 hold where a step ends, an 
 
 from __future__ import annotations
 
-from leastaction.program import Builder, Program
+from leastaction.program import Builder, Program, Value, dot
 from leastaction.step.form import End, Term
 from leastaction.trace import derivatives, jacobian
 
@@ -22,13 +22,9 @@ def reaction(constraints: Program, *, second: bool = True, parameters: bool = Fa
     sizes = dict(constraints.inputs)
     n, m, P = sizes["q"], constraints.output_size, sizes["params"]
     B = Builder([("t", 1), ("q", n), ("v", m), ("params", P)])
-    at = {name: B.input(name) for name, _ in B.inputs}
-    g = B.inline(constraints, **{name: at[name] for name, _ in constraints.inputs})["g"]
-    product = B.build(L=[B.sum(B.mul(a, b) for a, b in zip(at["v"], g, strict=True))])
-    found = derivatives(product, second, parameters)
+    product = B.finished(L=[dot(B.values("v"), B.at(constraints, B.blocks())["g"])])
     B = Builder([("t", 1), ("q", n), ("multipliers", m), ("params", P)])
-    (t,), q, multipliers, params = (B.input(name) for name, _ in B.inputs)
-    d = B.inline(found, t=[t], q=q, v=multipliers, params=params)
+    d = B.at(derivatives(product, second, parameters), B.blocks() | {"v": B.values("multipliers")})
     outputs = {"f": d["Lq"], "g": d["Lv"]}
     if second:
         Gt = d["Lqv"]
@@ -36,7 +32,7 @@ def reaction(constraints: Program, *, second: bool = True, parameters: bool = Fa
         outputs["g_q"] = [Gt[k * m + i] for i in range(m) for k in range(n)]
     if parameters:
         outputs |= {"f_t": d["Lqt"], "g_t": d["Lvt"], "f_w": d["Lqw"], "g_w": d["Lvw"]}
-    return B.build(**outputs)
+    return B.finished(**outputs)
 
 
 def held(constraints: Program) -> Term:
@@ -49,22 +45,16 @@ def rate(constraints: Program) -> Program:
     n = dict(constraints.inputs)["q"]
     slopes = jacobian(constraints, "t", "q")
     B = Builder([("t", 1), ("q", n), ("v", n), ("params", dict(constraints.inputs)["params"])])
-    v = B.input("v")
-    at = B.inline(slopes, **{name: B.input(name) for name, _ in constraints.inputs})
-    along = (B.sum(B.mul(a, b) for a, b in zip(at["g_q"][k : k + n], v, strict=True)) for k in _rows(at["g_q"], n))
-    return B.build(c=[B.add(a, b) for a, b in zip(along, at["g_t"], strict=True)])
+    at = B.at(slopes, B.blocks())
+    return B.finished(c=_along(at["g_q"], B.values("v"), at["g_t"]))
 
 
 def geometry(constraints: Program) -> Program:
     """(t, q, v, params) ↦ g, c = ġ, G row by row, and `bend`, what g̈ is without acceleration: g̈ = G a + bend."""
-    n = dict(constraints.inputs)["q"]
     moving = jacobian(rate(constraints), "t", "q", "v")
     B = Builder(moving.inputs)
-    inputs = {name: B.input(name) for name, _ in B.inputs}
-    at, v = B.inline(moving, **inputs), inputs["v"]
-    g = B.inline(constraints, **{name: inputs[name] for name, _ in constraints.inputs})["g"]
-    along = (B.sum(B.mul(a, b) for a, b in zip(at["c_q"][k : k + n], v, strict=True)) for k in _rows(at["c_q"], n))
-    return B.build(g=g, c=at["c"], G=at["c_v"], bend=[B.add(a, b) for a, b in zip(along, at["c_t"], strict=True)])
+    at, g = B.at(moving, B.blocks()), B.at(constraints, B.blocks())["g"]
+    return B.finished(g=g, c=at["c"], G=at["c_v"], bend=_along(at["c_q"], B.values("v"), at["c_t"]))
 
 
 def end(constraints: Program, node: Program, sensitive: Program) -> End:
@@ -74,11 +64,10 @@ def end(constraints: Program, node: Program, sensitive: Program) -> End:
 
     def write(node: Program, whole: bool) -> Program:
         B = Builder([(name, sizes[name]) for name in ("t", "q", "v", "multipliers", "params")])
-        given = {name: B.input(name) for name, _ in B.inputs}
 
-        def at(program: Program) -> dict[str, list[int]]:
+        def at(program: Program) -> dict[str, list[Value]]:
             """The other numbers that a node reads do not enter its momentum."""
-            return B.inline(program, **{name: given.get(name, [B.const(0.0)] * size) for name, size in program.inputs})
+            return B.at(program, {name: [0.0] * size for name, size in program.inputs} | B.blocks())
 
         momentum, push = at(node), at(reaction(constraints, second=whole, parameters=whole))
         motion = at(moving)
@@ -90,12 +79,12 @@ def end(constraints: Program, node: Program, sensitive: Program) -> End:
         for name, block in outputs.items():
             values = (motion if name.startswith("c") else momentum)[block]
             pull = push.get(name.replace("e", "f", 1)) if name.startswith("e") else None
-            found[name] = values if pull is None else [B.sub(a, b) for a, b in zip(values, pull, strict=True)]
-        return B.build(**found)
+            found[name] = values if pull is None else [a - b for a, b in zip(values, pull, strict=True)]
+        return B.finished(**found)
 
     return End(write(node, False), write(sensitive, True), not node.depends("m_v", "v"))
 
 
-def _rows(matrix: list[int], n: int) -> range:
-    """Where the rows of a matrix of n columns begin."""
-    return range(0, len(matrix), n)
+def _along(matrix: list[Value], v: list[Value], more: list[Value]) -> list[Value]:
+    """A matrix, row by row, times v, and more."""
+    return [dot(matrix[j * len(v) : (j + 1) * len(v)], v) + a for j, a in enumerate(more)]

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.program import Builder, Program
+from leastaction.program import Builder, Program, Value, dot
 from leastaction.step.form import Step, Term
 from leastaction.step.pivots import lost_digits
 
@@ -104,30 +104,29 @@ def _reduced(term: Term, parts: Cyclic) -> Term:
     own = sizes["params"]
     sizes["params"] += len(cyclic)
     B = Builder([*sizes.items()])
-    given = {name: B.input(name) for name in sizes}
-    momenta, nothing = given["params"][own:], [B.const(0.0)] * len(cyclic)
+    given = B.blocks()
+    momenta, nothing = given["params"][own:], [B.number(0.0)] * len(cyclic)
     given |= {"params": given["params"][:own], "q": parts.whole(given["q"], nothing)}
     speeds = given["v"]
 
-    def inlined(program: Program, turning: Sequence[int]) -> dict[str, list[int]]:
-        at = given | {"v": parts.whole(speeds, turning)}
-        return B.inline(program, **{name: at[name] for name, _ in program.inputs})
+    def inlined(program: Program, turning: Sequence[Value]) -> dict[str, list[Value]]:
+        return B.at(program, given | {"v": parts.whole(speeds, turning)})
 
     M = inlined(term.slopes.select("m_v"), nothing)["m_v"]
     m = inlined(term.program.select("m"), nothing)["m"]
-    missing = [B.sub(p, m[j]) for j, p in zip(cyclic, momenta, strict=True)]
-    turning, found_pivots = _solved(B, [[M[j * n + k] for k in cyclic] for j in cyclic], missing)
-    barrier = B.sum(B.mul(p, v) for p, v in zip(missing, turning, strict=True))
+    missing = [p - m[j] for j, p in zip(cyclic, momenta, strict=True)]
+    turning, found_pivots = _solved([[M[j * n + k] for k in cyclic] for j in cyclic], missing)
+    barrier = dot(missing, turning)
     found = inlined(term.program.select("f", "m"), turning)
     forces, carried = ([found[name][j] for j in free] for name in ("f", "m"))
-    slopes = jacobian(B.build(f=forces, m=carried), "q", "v").select("f", "m", "f_q", "f_v", "m_q", "m_v")
-    pivots = [k for k in found_pivots if B.build(pivot=[k]).depends("pivot", "t", "q")]
-    if "inputs" in sizes and B.build(barrier=[barrier]).depends("barrier", "inputs"):
+    slopes = jacobian(B.finished(f=forces, m=carried), "q", "v").select("f", "m", "f_q", "f_v", "m_q", "m_v")
+    pivots = [k for k in found_pivots if B.finished(pivot=[k]).depends("pivot", "t", "q")]
+    if "inputs" in sizes and B.finished(barrier=[barrier]).depends("barrier", "inputs"):
         pivots = []  # U is known at nodes alone, not between them
     order = (*cyclic, *free)
-    lost = lost_digits(B, [[M[j * n + k] for k in order] for j in order], len(cyclic))
-    steepness = B.inline(jacobian(B.build(pivots=pivots), "q").select("pivots_q"), **{x: B.input(x) for x in sizes})
-    program = B.build(
+    lost = lost_digits([[M[j * n + k] for k in order] for j in order], len(cyclic))
+    steepness = B.at(jacobian(B.finished(pivots=pivots), "q").select("pivots_q"), B.blocks())
+    program = B.finished(
         f=forces, m=carried, turning=turning, pivots=pivots, steepness=steepness["pivots_q"], barrier=[barrier],
         lost=[lost],
     )  # fmt: skip
@@ -141,19 +140,16 @@ def barrier(step: Step) -> Program | None:
         return None
     program = own.terms[0].program.select("barrier")
     B = Builder([("t", 1), ("q", step.n), ("p", step.n), ("params", step.params)])
-    q, p = B.input("q"), B.input("p")
-    given = {
-        "t": B.input("t"),
-        "q": [q[j] for j in own.of.free],
-        "v": [B.const(0.0)] * own.n,
-        "params": [*B.input("params"), *(p[j] for j in own.of.cyclic)],
+    x = B.blocks()
+    given = {name: [0.0] * size for name, size in program.inputs} | {
+        "t": x["t"],
+        "q": [x["q"][j] for j in own.of.free],
+        "params": [*x["params"], *(x["p"][j] for j in own.of.cyclic)],
     }
-    unread = B.const(0.0)
-    found = B.inline(program, **{name: given.get(name, [unread] * size) for name, size in program.inputs})
-    return B.build(barrier=found["barrier"])
+    return B.finished(**B.at(program, given))
 
 
-def _solved(B: Builder, matrix: list[list[int]], right: list[int]) -> tuple[list[int], list[int]]:
+def _solved(matrix: list[list[Value]], right: list[Value]) -> tuple[list[Value], list[Value]]:
     """The solution of M x = r by elimination without exchanges, and the pivots.
 
     By divisions: a rounded inverse of a constant mass would make the same error in every step.
@@ -161,10 +157,9 @@ def _solved(B: Builder, matrix: list[list[int]], right: list[int]) -> tuple[list
     n, rows = len(right), [[*row, r] for row, r in zip(matrix, right, strict=True)]
     for k in range(n):
         for i in range(k + 1, n):
-            factor = B.div(rows[i][k], rows[k][k])
-            rows[i] = [B.sub(x, B.mul(factor, y)) for x, y in zip(rows[i], rows[k], strict=True)]
-    found: list[int] = []
+            factor = rows[i][k] / rows[k][k]
+            rows[i] = [x - factor * y for x, y in zip(rows[i], rows[k], strict=True)]
+    found: list[Value] = []
     for k in reversed(range(n)):
-        known = B.sum(B.mul(a, x) for a, x in zip(rows[k][k + 1 : n], found, strict=True))
-        found.insert(0, B.div(B.sub(rows[k][n], known), rows[k][k]))
+        found.insert(0, (rows[k][n] - dot(rows[k][k + 1 : n], found)) / rows[k][k])
     return found, [rows[k][k] for k in range(n)]

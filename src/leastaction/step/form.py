@@ -172,8 +172,7 @@ def with_rest(point: Program, rest: Program | None) -> Program:
     if rest is None:
         return point
     B = Builder(point.inputs)
-    given = {name: B.input(name) for name, _ in point.inputs}
-    return B.build(**B.inline(point, **given), **B.inline(rest, **given))
+    return B.finished(**B.at(point, B.blocks()), **B.at(rest, B.blocks()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,21 +14,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from leastaction.program import Builder
+from leastaction.program import Value
 
 GROWTH = 4.0  # of the numbers that an elimination leaves
 
 
-def lost_digits(B: Builder, matrix: Sequence[Sequence[int]], count: int) -> int:
-    """Zero, or no number where one of the first pivots, so many, of a symmetric matrix is too small."""
-    n, S, lost = len(matrix), [list(row) for row in matrix], B.const(0.0)
-    for k in range(count):
-        divided = [j for j in range(k + 1, n) if B.constant(S[k][j]) != 0]
+def lost_digits(matrix: Sequence[Sequence[Value]], count: int | None = None) -> Value:
+    """Zero, or no number where one of the pivots, or of the first so many, of a symmetric matrix is too small."""
+    n, S, lost = len(matrix), [list(row) for row in matrix], matrix[0][0].B.number(0.0)
+    for k in range(n if count is None else count):
+        divided = [j for j in range(k + 1, n) if S[k][j].known != 0]
         for j in divided:
-            most = B.scale(GROWTH, B.op("abs", B.mul(S[k][k], S[j][j])))
-            lost = B.select(B.op("le", B.mul(S[k][j], S[k][j]), most), lost, B.const(math.nan))
+            most = GROWTH * abs(S[k][k] * S[j][j])
+            lost = (S[k][j] * S[k][j] <= most).where(lost, math.nan)
         for i in divided:
-            factor = B.div(S[i][k], S[k][k])
+            factor = S[i][k] / S[k][k]
             for j in divided:
-                S[i][j] = B.sub(S[i][j], B.mul(factor, S[k][j]))
+                S[i][j] = S[i][j] - factor * S[k][j]
     return lost

@@ -43,7 +43,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.program import Builder, Program, Value, indices
+from leastaction.program import Builder, Program, Value
 from leastaction.step.rows import OneByOne, Row, Rows, Table, apply, size
 from leastaction.step.verdict import TINY
 
@@ -144,24 +144,24 @@ class Prediction:
     def assess_program(self) -> Program:
         """(z, unit, started, memory) ↦ memory, errors."""
         B = Builder([("z", self.s), ("unit", 1), ("started", 1), ("memory", self.memory)])
-        z, (unit,), (started,), memory = (B.values(name) for name, _ in B.inputs)
+        z, (unit,), (started,), memory = B.blocks().values()
         after, errors = self.assess(z, unit, started, memory)
-        return B.build(memory=indices(after, B), errors=indices(errors, B))
+        return B.finished(memory=after, errors=errors)
 
     @cached_property
     def choose_program(self) -> Program:
         """(errors, started, record) ↦ choice, record."""
         B = Builder([("errors", self.candidates), ("started", 1), ("record", self.record)])
-        errors, (started,), record = (B.values(name) for name, _ in B.inputs)
+        errors, (started,), record = B.blocks().values()
         choice, after = self.choose(errors, started, record)
-        return B.build(choice=[choice.k], record=indices(after, B))
+        return B.finished(choice=[choice], record=after)
 
     @cached_property
     def propose_program(self) -> Program:
         """(z, choice, started, memory) ↦ z: the places of `assess_program`, with the choice for the unit."""
         B = Builder([("z", self.s), ("choice", 1), ("started", 1), ("memory", self.memory)])
-        _, (choice,), _, memory = (B.values(name) for name, _ in B.inputs)
-        return B.build(z=indices(self.propose(memory, choice), B))
+        _, (choice,), _, memory = B.blocks().values()
+        return B.finished(z=self.propose(memory, choice))
 
 
 def prediction(modes: NDArray[Any], growth: NDArray[Any]) -> Prediction:
@@ -172,5 +172,4 @@ def prediction(modes: NDArray[Any], growth: NDArray[Any]) -> Prediction:
 def tables(modes: NDArray[Any], growth: NDArray[Any]) -> dict[str, Table]:
     """The tables of a prediction, which do not depend on h."""
     ends = np.tril(np.tile(growth[-1], (len(growth), 1)))
-    parts = growth[-1][:, None]
-    return {"modes": lambda _: modes, "growth": lambda _: growth, "ends": lambda _: ends, "parts": lambda _: parts}
+    return {"modes": modes, "growth": growth, "ends": ends, "parts": growth[-1][:, None]}

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from leastaction.program import LANE, Builder, Value
 
 Row = list[Any]  # Values; where they are known, numbers
-Table = Callable[[Any], NDArray[Any]]  # h ↦ a matrix, (length of a row, columns)
+Table = NDArray[Any] | Callable[[Any], NDArray[Any]]  # a matrix, (length of a row, columns), or h ↦ such a matrix
 
 
 class Rows(Protocol):
@@ -55,6 +55,11 @@ class Rows(Protocol):
 
     def product(self, name: str, x: Row) -> Row:
         """A table times a row."""
+
+
+def at_step(table: Table, h: Any) -> NDArray[Any]:
+    """The matrix of a table at step h."""
+    return table(h) if callable(table) else table
 
 
 def apply(rows: Rows, columns: Sequence[Row], x: Row) -> Row:
@@ -136,7 +141,7 @@ class OneByOne:
         return [total(row) for row in rows]
 
     def columns(self, name: str) -> list[Row]:
-        return [list(column) for column in self.tables[name](self.h).T.tolist()]
+        return [list(column) for column in at_step(self.tables[name], self.h).T.tolist()]
 
     def product(self, name: str, x: Row) -> Row:
         return apply(self, self.columns(name), x)
@@ -191,7 +196,7 @@ class SideBySide:
     def product(self, name: str, x: Row) -> Row:
         columns = self.columns(name)
         if not self._woven(name):
-            there = [k for k, column in enumerate(self.tables[name](1.0).T) if np.any(column)]
+            there = [k for k, column in enumerate(at_step(self.tables[name], 1.0).T) if np.any(column)]
             return combine([columns[k] for k in there], [self.number(x, k) for k in there])
         (vector,) = x
         pairs = [(columns[k][0], vector.op(f"swap{k}") if k else vector) for k in range(self.lanes)]
@@ -200,7 +205,7 @@ class SideBySide:
 
     def _woven(self, name: str) -> bool:
         """Whether a table lies so that column k has in lane i the entry (i, i^k): one vector by one, and full."""
-        matrix = self.tables[name](1.0)
+        matrix = at_step(self.tables[name], 1.0)
         return (
             name in self.woven
             and matrix.shape == (self.lanes, self.lanes)
@@ -212,7 +217,7 @@ class SideBySide:
         """Where each table begins, how many vectors a column is, and how many columns there are."""
         found, begin = {}, 0
         for name, table in self.tables.items():
-            count, width = table(1.0).shape
+            count, width = at_step(table, 1.0).shape
             height, width = self.length(count), self.lanes if self._woven(name) else width
             found[name] = (begin, height, width)
             begin += height * width
@@ -234,7 +239,7 @@ class SideBySide:
         """What the tables are at step h, (size, lanes)."""
         found = np.zeros((self.size, self.lanes))
         for name, (begin, height, width) in self.places.items():
-            matrix = np.asarray(self.tables[name](h), float)
+            matrix = np.asarray(at_step(self.tables[name], h), float)
             columns = np.zeros((width, height * self.lanes))
             columns[: matrix.shape[1], : len(matrix)] = matrix.T
             if name in self.repeated:

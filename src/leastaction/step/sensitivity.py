@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 from leastaction.program import Builder, Program
 from leastaction.step.form import Term
@@ -16,9 +17,9 @@ def sensitivity(term: Term) -> Program:
     read = [name for name in ("t", "params") if name in dict(program.inputs)]
     slopes = jacobian(program, *read)
     B = Builder(program.inputs)
-    found = B.inline(slopes, **{name: B.input(name) for name, _ in B.inputs})
-    outputs: dict[str, list[int]] = {}
+    found = B.at(slopes, B.blocks())
+    outputs: dict[str, list[Any]] = {}
     for name, size in program.outputs:
-        outputs[f"{name}_t"] = found.get(f"{name}_t", [B.const(0.0)] * size)
+        outputs[f"{name}_t"] = found.get(f"{name}_t", [0.0] * size)
         outputs[f"{name}_params"] = found.get(f"{name}_params", [])
-    return B.build(**outputs)
+    return B.finished(**outputs)

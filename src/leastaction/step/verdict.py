@@ -108,7 +108,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leastaction.program import Builder, Program, indices
+from leastaction.program import Builder, Program
 
 EPS = 2.0**-52
 # An increment that changes nothing any more, relative to the step: this part of the last place …
@@ -301,11 +301,11 @@ def verdict_program(
     keep, left, size.
     """
     B = Builder([(name, 1) for name in (*SEEN, "negligible", "acceptable", *(["rate"] if steady else []))])
-    x = {name: B.values(name)[0] for name, _ in B.inputs}
+    x = {name: value for name, (value,) in B.blocks().items()}
     negligible, acceptable = x["negligible"], x["acceptable"]
     found = verdict(
         x, fresh=fresh, chords=chords, checked=checked, hidden=x["hidden"], unique=x["unique"], sided=sided,
         noisy=x["noisy"], noisy_before=x["noisy_before"], steady=x.get("rate"),
         negligible=negligible, acceptable=acceptable,
     )  # fmt: skip
-    return B.build(**{name: indices([value], B) for name, value in found.items() if name in DECISIONS})
+    return B.finished(**{name: [value] for name, value in found.items() if name in DECISIONS})

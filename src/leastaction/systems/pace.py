@@ -40,10 +40,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends import points
-from leastaction.backends.fused.elimination import factors, substitute
+from leastaction.backends.fused.elimination import factors, square, substitute
 from leastaction.errors import TraceError
 from leastaction.numbers.rounding import Digits, Reals
-from leastaction.program import Builder, Program
+from leastaction.program import Builder, Program, dot
 from leastaction.reading import entry, integer, mapping
 from leastaction.systems.clock import Clock
 from leastaction.systems.frequencies import SOON
@@ -336,13 +336,11 @@ def _measures(system: Lagrangian) -> Program:
     """(t, q, v, params) ↦ frequency, tr A², and power, g·M⁻¹g, at v = 0."""
     n, second = system.n, system.hessian
     B = Builder(second.inputs)
-    zero = [B.const(0.0)] * n
-    at = B.inline(second, t=B.input("t"), q=B.input("q"), v=zero, params=B.input("params"))
-    M = factors(B, [at["Lvv"][j * n : (j + 1) * n] for j in range(n)])
-    A = [substitute(B, M, at["Lqq"][k::n]) for k in range(n)]  # columns
-    frequency = B.sum(B.mul(A[j][k], A[k][j]) for j in range(n) for k in range(n))
-    moved = substitute(B, M, at["Lq"])
-    return B.build(frequency=[frequency], power=[B.sum(B.mul(a, b) for a, b in zip(at["Lq"], moved, strict=True))])
+    at = B.at(second, B.blocks() | {"v": [0.0] * n})
+    M = factors(square(at["Lvv"]))
+    A = [substitute(M, at["Lqq"][k::n]) for k in range(n)]  # columns
+    frequency = sum(A[j][k] * A[k][j] for j in range(n) for k in range(n))
+    return B.finished(frequency=[frequency], power=[dot(at["Lq"], substitute(M, at["Lq"]))])
 
 
 def traced(pace: Callable[..., Any], system: Lagrangian) -> Program:

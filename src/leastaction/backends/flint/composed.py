@@ -40,41 +40,34 @@ class ComposedStepper(Run):
 
     def step(self) -> Failure | None:
         """One step of each factor; where a step fails, the state is again the one before the first."""
-        before = self._state(self.phases[0])
+        before = _state(self.phases[0])
         now = before
         for phase in self.phases:
             phase.done = self.done
-            self._set(phase, now)
+            phase._q, phase._p, phase.D = now
             failure = phase.step()
             if failure is not None:
-                self._set(self.phases[0], before)
-                return failure
-            now = self._state(phase)
-        self._set(self.phases[0], now)
-        return None
-
-    def _state(self, phase: Any) -> tuple[Any, ...]:
-        return (phase._q, phase._p, phase._D) if self.row.varied else (phase._q, phase._p)
-
-    def _set(self, phase: Any, state: tuple[Any, ...]) -> None:
-        phase._q, phase._p = state[:2]
-        if self.row.varied:
-            phase._D = state[2]
+                now = before
+                break
+            now = _state(phase)
+        first = self.phases[0]
+        first._q, first._p, first.D = now
+        return failure
 
     def now(self) -> Balls:
-        return list(self.phases[0].now())
+        return list(self.phases[0].whole())
 
     def saved(self) -> dict[str, NDArray[Any]]:
         found: dict[str, NDArray[Any]] = {"integers": np.array([self.done])}
         for k, phase in enumerate(self.phases):
-            found |= {f"{name}_{k}": array for name, array in phase.saved().items()}
+            found |= {f"{name}_{k}": array for name, array in phase.copies().items()}
         return found
 
     def load(self, saved: Mapping[str, NDArray[Any]]) -> None:
         self.done = int(saved["integers"][0])
         for k, phase in enumerate(self.phases):
             end = f"_{k}"
-            phase.load({name.removesuffix(end): array for name, array in saved.items() if name.endswith(end)})
+            phase.go_on({name.removesuffix(end): array for name, array in saved.items() if name.endswith(end)})
 
     def single_steps(self, starts: Mpfs, lengths: Mpfs) -> Mpfs:
         """The states (q, p) after single steps of these lengths from rows (t, q, p); NaN where one is not solved.
@@ -94,3 +87,7 @@ class ComposedStepper(Run):
         found = [phase.counts() for phase in self.phases]
         sums = {name: sum(one[name] for one in found) for name in ("newton_iterations", "continued")}
         return sums | {name: max(one[name] for one in found) for name in ("most_iterations", "floor")}
+
+
+def _state(phase: GalerkinStepper) -> tuple[Any, ...]:
+    return phase._q, phase._p, phase.D

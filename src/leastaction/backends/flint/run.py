@@ -6,13 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
+import flint
 import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.rows import Row
 from leastaction.backends.status import Failure
 from leastaction.backends.stepper import Alone
-from leastaction.numbers.conversion import Balls, mpfs
+from leastaction.numbers.conversion import Balls, balls, mpfs
 from leastaction.numbers.precision import flint_bits
 
 Mpfs = NDArray[np.object_]
@@ -22,12 +23,14 @@ class Run(Alone, ABC):
     """One trajectory at work: see `backends.stepper.Stepper`.
 
     row    what is stored of a state
+    D      the derivative that is carried, (2n, varied), if it does not belong to the state itself
     """
 
     INTEGERS: tuple[str, ...] = ("steps",)
 
     bits: int
     row: Row
+    D: Any = None
 
     @abstractmethod
     def step(self) -> Failure | None:
@@ -35,15 +38,29 @@ class Run(Alone, ABC):
 
     @abstractmethod
     def now(self) -> Balls:
-        """(q, p), and behind it the derivatives that are carried, for one varied quantity after the other."""
+        """(q, p)."""
 
     @abstractmethod
     def saved(self) -> dict[str, NDArray[Any]]:
-        """Copies of everything that the steps to come depend on; always of the same shapes."""
+        """Copies of everything but D that the steps to come depend on; always of the same shapes."""
 
     @abstractmethod
     def load(self, saved: Mapping[str, NDArray[Any]]) -> None:
         """Go on from such copies."""
+
+    def whole(self) -> Balls:
+        """(q, p), and behind it the derivatives that are carried, for one varied quantity after the other."""
+        return self.now() if self.D is None else self.now() + list(self.D.transpose().entries())
+
+    def copies(self) -> dict[str, NDArray[Any]]:
+        """Copies of everything that the steps to come depend on."""
+        return self.saved() if self.D is None else self.saved() | {"directions": mpfs(self.D.entries())}
+
+    def go_on(self, saved: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from such copies."""
+        self.load(saved)
+        if self.D is not None:
+            self.D = flint.arb_mat(self.D.nrows(), self.D.ncols(), balls(saved["directions"]))
 
     def advance(self, steps: int, every: int, first: int, rows: Mpfs) -> int:
         begun = self.done
@@ -58,16 +75,16 @@ class Run(Alone, ABC):
         return self.done - begun
 
     def _stored(self) -> Mpfs:
-        now = self.now()
+        now = self.whole()
         return mpfs([now[j] for j in self.row.columns] + now[2 * self.row.n :])
 
     def at(self) -> Mpfs:
         with flint_bits(self.bits):
-            return mpfs(self.now())[None]
+            return mpfs(self.whole())[None]
 
     def state(self) -> dict[str, NDArray[Any]]:
-        return {name: array[None] for name, array in self.saved().items()}
+        return {name: array[None] for name, array in self.copies().items()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         with flint_bits(self.bits):
-            self.load({name: array[0] for name, array in state.items()})
+            self.go_on({name: array[0] for name, array in state.items()})

@@ -14,11 +14,9 @@ and df_i has f_i dh/h more, since the weights h w_i grow with h; those of m do n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import flint
-from numpy.typing import NDArray
 
 from leastaction.backends.flint.evaluate import function
 from leastaction.backends.flint.galerkin import GalerkinStepper
@@ -29,15 +27,15 @@ from leastaction.backends.flint.sweep import Linearised, Node, Sweep
 from leastaction.backends.rows import Row
 from leastaction.backends.stepper import Start
 from leastaction.methods import Method
-from leastaction.numbers.conversion import Balls, balls, mpfs
+from leastaction.numbers.conversion import Balls, balls
 from leastaction.numbers.precision import flint_bits
 from leastaction.program import Program
 from leastaction.step.form import Step
 from leastaction.step.sensitivity import sensitivity
 
 
-def _start(rows: int, columns: int) -> Any:
-    return flint.arb_mat([[int(i == j) for j in range(columns)] for i in range(rows)])
+def _start(n: int, columns: int) -> Any:
+    return flint.arb_mat([[int(i == j) for j in range(columns)] for i in range(2 * n)])
 
 
 class GalerkinTangent(GalerkinStepper):
@@ -49,35 +47,25 @@ class GalerkinTangent(GalerkinStepper):
         super().__init__(mechanics, step, start, row, phase)
         self._P = row.varied - 2 * self.n - 1
         with flint_bits(self.bits):
-            self._D = _start(2 * self.n, row.varied)
+            self.D = _start(self.n, row.varied)
             given = balls(start.params)
             programs = [sensitivity(term) for term in step.terms] if self._P >= 0 else []
             self._outer = [_Outer(program, given) for program in programs]
 
-    def now(self) -> Balls:
-        return super().now() + _columns(self._D)
-
-    def saved(self) -> dict[str, NDArray[Any]]:
-        return super().saved() | {"directions": mpfs(self._D.entries())}
-
-    def load(self, saved: Mapping[str, NDArray[Any]]) -> None:
-        super().load(saved)
-        self._D = flint.arb_mat(2 * self.n, self.row.varied, balls(saved["directions"]))
-
     def _take(self, t: Any, solution: Solution) -> None:
         sweep = self._sweeps(1.0)
         at = sweep.linearised(t, self._q, self._p, solution.z)
-        self._D = self._carry(sweep, at)
+        self.D = self._carry(sweep, at)
         settled = None if self._ending is None else self._settled(t, solution.z, at.impulse)
         super()._take(t, solution)
         if self._ending is not None and settled is not None:
             end, when = (t + self._h).mid(), self.done + self._offset + self._part
-            self._D = self._ending.carried(end, self._q, settled, self._D, when, self._P)
+            self.D = self._ending.carried(end, self._q, settled, self.D, when, self._P)
 
     def _carry(self, sweep: Sweep, at: Linearised) -> Any:
         """D after the step whose equations are linearised at its solution."""
-        n, C, last = self.n, self._D.ncols(), (self.s - 1) * self.n
-        rows = self._D.tolist()
+        n, C, last = self.n, self.D.ncols(), (self.s - 1) * self.n
+        rows = self.D.tolist()
         values: list[list[Balls]] = [[] for _ in sweep.terms]
         for node in sweep.nodes(at):
             changes = self._along(sweep, at, node, flint.arb_mat(rows[:n]))
@@ -87,7 +75,7 @@ class GalerkinTangent(GalerkinStepper):
             R[last * C + i] -= x
         dz = -(at.inverse * flint.arb_mat(sweep.N, C, R)).mid()
         pushed = flint.arb_mat(n, C, impulse) + at.slope * dz
-        return (self._D + flint.arb_mat(dz.tolist()[last : last + n] + pushed.tolist())).mid()
+        return (self.D + flint.arb_mat(dz.tolist()[last : last + n] + pushed.tolist())).mid()
 
     def _along(self, sweep: Sweep, at: Linearised, node: Node, dq: Any) -> list[Any]:
         """How all directions change each block that is given at a point."""
@@ -135,22 +123,8 @@ class LinearTangent(LinearStepper):
     def __init__(self, mechanics: LinearMechanics, method: Method, start: Start, row: Row) -> None:
         super().__init__(mechanics, method, start, row)
         with flint_bits(self.bits):
-            self._D = _start(2 * self.n, 2 * self.n)
+            self.D = _start(self.n, row.varied)
 
     def step(self) -> None:
-        self._D = (self._D + self.W * self._D).mid()
+        self.D = (self.D + self.W * self.D).mid()
         super().step()
-
-    def now(self) -> Balls:
-        return super().now() + _columns(self._D)
-
-    def saved(self) -> dict[str, NDArray[Any]]:
-        return super().saved() | {"directions": mpfs(self._D.entries())}
-
-    def load(self, saved: Mapping[str, NDArray[Any]]) -> None:
-        super().load(saved)
-        self._D = flint.arb_mat(2 * self.n, 2 * self.n, balls(saved["directions"]))
-
-
-def _columns(D: Any) -> Balls:
-    return list(D.transpose().entries())

@@ -11,11 +11,11 @@ from leastaction.backends.fused import explicit, separable
 from leastaction.backends.fused.chord import by_coordinate, flat, unknowns
 from leastaction.backends.fused.collocation import at_points, linearised, steadily
 from leastaction.backends.fused.cyclic import all_of, free_of, nothing, seen, whole
-from leastaction.backends.fused.elimination import solve
+from leastaction.backends.fused.elimination import solve, square
 from leastaction.backends.fused.mass import Chords, Mass, in_the_middle
 from leastaction.backends.fused.newton import Iteration, begun
 from leastaction.backends.fused.rattle import Held
-from leastaction.program import Builder, Program, Value, indices
+from leastaction.program import Builder, Program, Value, dot
 from leastaction.step.form import Step
 from leastaction.step.prediction import WHOLE, Prediction
 from leastaction.step.rows import OneByOne, Row, Rows, numbers, size
@@ -43,9 +43,8 @@ def advance(
     where there are any, else with Newton; without both it is explicit. What chords of collocation take from the middle
     of the next step is found here, unless the first chord finds it (`linearises`).
     """
-    x = {name: B.values(name) for name, _ in B.inputs}
+    x = B.blocks()
     n, s = step.n, step.s
-    (h,) = x["h"]
 
     def where_ok(values: Sequence[Any], name: str) -> list[Any]:
         return _alive(rows, x, values, name)
@@ -58,7 +57,6 @@ def advance(
     outputs: dict[str, list[Any]] = {"q": q, "p": p, "carry": where_ok(carry, "carry"), "trouble": [0.0]}
     x |= {"momentum": p}
     q, p = numbers(rows, q, n), numbers(rows, p, n)
-    given = {name: indices(values, B) for name, values in {**x, "q": q, "p": p}.items()}
     if one is None and soft is None:
         outputs |= explicit.handed(step, x)
     elif isinstance(one, Held):
@@ -72,10 +70,10 @@ def advance(
     if "asked" in x:
         outputs["asked"] = [0.0]
     if energy:
-        E = _energy(B, system, step, given["t"][0], given["q"], given["p"], z, h, given["params"])
+        E = _energy(B, system, step, x | {"q": q, "p": p}, z)
         outputs["lowest"] = where_ok([x["lowest"][0].op("min", E)], "lowest")
         outputs["highest"] = where_ok([x["highest"][0].op("max", E)], "highest")
-    return B.build(**{name: indices(values, B) for name, values in outputs.items()})
+    return B.finished(**outputs)
 
 
 def summed(x: dict[str, list[Any]], increments: Sequence[Any]) -> tuple[Row, Row]:
@@ -157,7 +155,7 @@ def _separately(
         changed["led"] = [0.0] * rows.length(step.n)
     outputs = {name: _alive(rows, x, values, name) for name, values in changed.items()}
     if one is not None:
-        outputs |= _values(B, B.inline(one.before, **{name: indices(x[name], B) for name, _ in one.before.inputs}))
+        outputs |= B.at(one.before, x)
         outputs |= {"before": [0.0], "doubt": [0.0], "fresh": [0.0], "kept": [0.0], "iterations": [0.0]}
     outputs |= {name: [0.0] for name in ("left", "soft_before", "soft_doubt", "soft_iterations", "failed")}
     if rows.side_by_side:
@@ -205,10 +203,6 @@ def foreseen(step: Step, rows: Rows, x: dict[str, list[Any]], z: list[Row]) -> d
     return {**remembered, "length": longest, "strength": strength, "z": x["z"][:n] + predicted}
 
 
-def _values(B: Builder, found: dict[str, list[int]]) -> dict[str, list[Any]]:
-    return {name: [Value(B, k) for k in values] for name, values in found.items()}
-
-
 def _remembered(
     step: Step, rows: Rows, x: dict[str, list[Any]], z: Sequence[Row], units: Sequence[Value]
 ) -> tuple[Prediction, list[Row], Value, dict[str, list[Any]]]:
@@ -252,7 +246,7 @@ def _soft(
         assert start is not None
         at = in_the_middle(step, rows, x["t"][0], x["h"][0], x["q"], unknowns(step, rows, start))
         at |= {"params": x["params"]}
-        outputs["mass"] = mass.values(B, at)
+        outputs["mass"] = mass.inverted(B, at)
     if not mass.collocated:
         assert start is not None
         outputs["start"], begun = start, unknowns(step, rows, start)
@@ -270,25 +264,12 @@ def _soft(
     return outputs
 
 
-def _energy(
-    B: Builder,
-    system: Lagrangian,
-    step: Step,
-    t: int,
-    q: Sequence[int],
-    p: Sequence[int],
-    z: Sequence[Row],
-    h: Value,
-    params: Sequence[int],
-) -> Value:
-    """E = p·v − L with L_v(t, q, v) = p, v from the polynomial's velocity by Newton."""
-    n = step.n
+def _energy(B: Builder, system: Lagrangian, step: Step, x: dict[str, list[Any]], z: Sequence[Row]) -> Value:
+    """E = p·v − L with L_v(t, q, v) = p, v from the polynomial's velocity by Newton; x has q and p."""
     first = system.hessian.select("Lv", "Lvv")
-    v = indices((_velocity(step, OneByOne(), row) / h for row in z), B)
+    v = [_velocity(step, OneByOne(), row) / x["h"][0] for row in z]
     for _ in range(VELOCITY_ITERATIONS if first.depends("Lvv", "v") else 1):
-        at = B.inline(first, t=[t], q=q, v=v, params=params)
-        rows = [at["Lvv"][j * n : (j + 1) * n] for j in range(n)]
-        (dv,) = solve(B, rows, [[B.sub(a, b) for a, b in zip(p, at["Lv"], strict=True)]])
-        v = [B.add(a, b) for a, b in zip(v, dv, strict=True)]
-    L = B.inline(system.program, t=[t], q=q, v=v, params=params)["L"][0]
-    return Value(B, B.sub(B.sum(B.mul(a, b) for a, b in zip(p, v, strict=True)), L))
+        at = B.at(first, x | {"v": v})
+        (dv,) = solve(square(at["Lvv"]), [[a - b for a, b in zip(x["p"], at["Lv"], strict=True)]])
+        v = [a + b for a, b in zip(v, dv, strict=True)]
+    return dot(x["p"], v) - B.at(system.program, x | {"v": v})["L"][0]

@@ -10,19 +10,20 @@ Trajectories lie side by side, or the points of one trajectory's step do (`step.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leastaction.backends.fused.cyclic import all_of, seen
-from leastaction.backends.fused.judging import Seen, finite, judged
+from leastaction.backends.fused.judging import Seen, chosen, finite, judged
 from leastaction.backends.fused.mass import FloatArray, Mass, inverse_of
 from leastaction.backends.fused.nodes import Nodes, nodes_of
-from leastaction.program import Builder, Program, Value, indices
+from leastaction.program import Builder, Program, Value
 from leastaction.step import prediction
-from leastaction.step.form import Samples, Step, stencils
+from leastaction.step.form import Samples, Stencils, Step, stencils
 from leastaction.step.rows import Row, Rows, Table, apply, combine, numbers, total
 
 # What the state holds for a chord, beside what it holds for Newton's iteration.
@@ -30,32 +31,41 @@ OWN = {"scale": "soft_scale", "before": "soft_before", "doubt": "soft_doubt", "i
 
 
 def tables(step: Step) -> dict[str, Table]:
-    """The tables of a step, by name: functions of h."""
-    method = step.method
-    end = np.eye(step.s)[:, -1:]
-    inverse = inverse_of(method)
+    """The tables of a step, by name."""
+    table, inverse, nodes = step.method.table, inverse_of(step.method), nodes_of(step.method)
     found: dict[str, Table] = {
-        **prediction.tables(method.table.modes, method.table.growth),
+        **prediction.tables(table.modes, table.growth),
         "solve": lambda h: inverse * -h,
-        "end": lambda _: end,
+        "end": np.eye(step.s)[:, -1:],
+        **stencil_tables(step),
     }
-    found |= stencil_tables(step)
     if len(step.terms) == 1:
-        ahead, faster = (table[:, 1:] @ method.table.growth for table in (method.table.l, method.table.dl))
-        found["ahead"] = lambda _: ahead
-        nodes = nodes_of(method)
+        ahead, faster = (basis[:, 1:] @ table.growth for basis in (table.l, table.dl))
+        found["ahead"] = ahead
         if nodes is not None:
             found |= {"faster": lambda h: faster * (1 / h), **_collocation(nodes)}
     return found
 
 
+# What the tables of a term are made of, by name.
+STENCILS: dict[str, Callable[[Stencils], NDArray[Any]]] = {
+    "times": lambda of: of.times[:, None],
+    "weights": lambda of: of.weights[:, None],
+    "q": lambda of: of.gather["q"],
+    "v": lambda of: of.gather["v"],
+    "f": lambda of: of.scatter["f"].T,
+    "m": lambda of: of.scatter["m"].T,
+}
+
+
 def stencil_tables(step: Step) -> dict[str, Table]:
     """Of each term of a step: times, weights, gather and scatter."""
-    return {
-        f"{name} {e}": table
-        for e, term in enumerate(step.terms)
-        for name, table in _stencils(step.samples(term)).items()
-    }
+
+    def table(samples: Samples, name: str, h: Any) -> NDArray[Any]:
+        return STENCILS[name](stencils(samples, h))
+
+    of = [step.samples(term) for term in step.terms]
+    return {f"{name} {e}": partial(table, samples, name) for e, samples in enumerate(of) for name in STENCILS}
 
 
 def paired(nodes: Nodes, lanes: int) -> dict[str, Table]:
@@ -71,56 +81,33 @@ def paired(nodes: Nodes, lanes: int) -> dict[str, Table]:
         found[:S], found[half : half + S] = re, im
         return found
 
-    found: dict[str, Table] = {
-        f"shift {part}": partial(np.multiply, both(shift[:, None], shift[:, None]))
-        for part, shift in zip(("re", "im"), nodes.shift, strict=True)
-    }
     ones = np.ones((S, 1))
     out, led = (both(*(part.T for part in table)).T for table in (nodes.out, nodes.led))
-    own = {"into": both(*nodes.into), "out": out, "signs": both(-ones, ones)}
-    found["led"] = partial(np.multiply, led)
-    return found | {name: partial(_always, table) for name, table in own.items()}
+    return {
+        **{
+            f"shift {part}": partial(np.multiply, both(shift[:, None], shift[:, None]))
+            for part, shift in zip(("re", "im"), nodes.shift, strict=True)
+        },
+        "led": partial(np.multiply, led),
+        "into": both(*nodes.into),
+        "out": out,
+        "signs": both(-ones, ones),
+    }
 
 
 def _collocation(nodes: Nodes) -> dict[str, Table]:
-    found: dict[str, Table] = {"places": lambda _: nodes.places, "lift": lambda _: nodes.lift}
+    found: dict[str, Table] = {"places": nodes.places, "lift": nodes.lift}
     for part, shift, into, out, led in zip(("re", "im"), nodes.shift, nodes.into, nodes.out, nodes.led, strict=True):
         found |= {f"shift {part}": partial(np.multiply, shift[:, None]), f"led {part}": partial(np.multiply, led)}
-        found |= {f"{name} {part}": partial(_always, table) for name, table in (("into", into), ("out", out))}
+        found |= {f"into {part}": into, f"out {part}": out}
     return found
-
-
-def _always(table: FloatArray, _: Any) -> FloatArray:
-    return table
-
-
-def _stencils(samples: Samples) -> dict[str, Table]:
-    return {
-        "times": lambda h: stencils(samples, h).times[:, None],
-        "weights": lambda h: stencils(samples, h).weights[:, None],
-        "q": lambda h: stencils(samples, h).gather["q"],
-        "v": lambda h: stencils(samples, h).gather["v"],
-        "f": lambda h: stencils(samples, h).scatter["f"].T,
-        "m": lambda h: stencils(samples, h).scatter["m"].T,
-    }
 
 
 def repeated(step: Step) -> frozenset[str]:
     """The tables by which points are found: lanes without a point repeat the last point."""
-    return frozenset(
-        [
-            "ahead",
-            "faster",
-            "places",
-            "out re",
-            "out im",
-            "out",
-            "led re",
-            "led im",
-            "led",
-            *(f"{name} {e}" for e in range(len(step.terms)) for name in ("times", "weights", "q", "v")),
-        ]
-    )
+    shifted = {f"{name}{part}" for name in ("out", "led") for part in ("", " re", " im")}
+    own = {f"{name} {e}" for e in range(len(step.terms)) for name in ("times", "weights", "q", "v")}
+    return frozenset({"ahead", "faster", "places"} | shifted | own)
 
 
 # --------------------------------------------------------------------------------------------- iterations
@@ -128,7 +115,7 @@ def repeated(step: Step) -> frozenset[str]:
 
 def read(step: Step, rows: Rows, B: Builder) -> dict[str, list[Value]]:
     """The state of a trajectory, block by block, with q and p number by number; p as a row is the momentum."""
-    x = {name: B.values(name) for name, _ in B.inputs}
+    x = B.blocks()
     x |= {"momentum": x["p"], **{name: numbers(rows, x[name], all_of(step)) for name in ("q", "p")}}
     return x | seen(step, rows, x)
 
@@ -147,9 +134,7 @@ def force_at(
     step: Step, B: Builder, x: dict[str, list[Value]], t: Value, q: Sequence[Any], inputs: Sequence[Value]
 ) -> list[Value]:
     """f at one point, or at the points in one vector."""
-    program, at = step.terms[0].ordered.select("f"), resting(step, x, t, q, inputs)
-    found = B.inline(program, **{name: indices(at[name], B) for name, _ in program.inputs})["f"]
-    return [Value(B, k) for k in found]
+    return B.at(step.terms[0].ordered.select("f"), resting(step, x, t, q, inputs))["f"]
 
 
 def resting(
@@ -218,17 +203,17 @@ def equations(step: Step, rows: Rows, B: Builder, x: dict[str, list[Value]], z: 
         gather = {block: rows.columns(f"{block} {e}") for block in ("q", "v")}
         q = [[a + y for y in apply(rows, gather["q"], row)] for a, row in zip(x["q"], z, strict=True)]
         v = [apply(rows, gather["v"], row) for row in z]
-        given: list[dict[str, list[int]]] = []
+        given: list[dict[str, list[Value]]] = []
         for g, time in enumerate(times):
             read = {"t": [x["t"][0] + time], "q": [y[g] for y in q], "v": [y[g] for y in v], "params": x["params"]}
             read["inputs"] = driving(step, rows, x, g)
-            given.append(B.inline(term.ordered, **{name: indices(read[name], B) for name, _ in term.ordered.inputs}))
+            given.append(B.at(term.ordered, read))
         for block in ("f", "m"):
             if block not in given[0]:
                 continue
             scatter = rows.columns(f"{block} {e}")
             for j in range(n):
-                row = [Value(B, at[block][j]) * w for at, w in zip(given, weights, strict=True)]
+                row = [at[block][j] * w for at, w in zip(given, weights, strict=True)]
                 numbers = [rows.number(row, i) for i in range(len(scatter))]
                 if block == "f":
                     impulse[j] = impulse[j] + total(numbers)
@@ -240,8 +225,7 @@ def equations(step: Step, rows: Rows, B: Builder, x: dict[str, list[Value]], z: 
 def restart(step: Step, rows: Rows, B: Builder) -> Program:
     """z ← the prediction, of the trajectories for which chords failed."""
     x = read(step, rows, B)
-    chosen = [x["failed"][0].where(new, old) for new, old in zip(x["start"], x["z"], strict=True)]
-    return B.build(z=indices(chosen, B))
+    return B.finished(**chosen(x["failed"][0], {"z": x["start"]}, x))
 
 
 # ------------------------------------------------------------------------------------------------- details
@@ -282,7 +266,7 @@ def split(values: Sequence[Any], n: int) -> list[Row]:
 
 def inverse(mass: Mass, B: Builder, x: dict[str, list[Value]]) -> list[Value]:
     """M⁻¹, or what is needed to solve with M."""
-    return mass.values(B, {}) if mass.fixed else x["mass"]
+    return mass.inverted(B, {}) if mass.fixed else x["mass"]
 
 
 def own(x: dict[str, list[Value]]) -> dict[str, list[Value]]:
@@ -310,14 +294,8 @@ def seen_of_chord(seen: Seen, failed: Value) -> dict[str, list[Any]]:
 
 
 def wanted_by(flag: str, B: Builder, x: dict[str, list[Value]], rows: Rows, after: dict[str, list[Any]]) -> Program:
-    outputs = {name: indices(values, B) for name, values in after.items()}
-    if not rows.side_by_side:
-        (active,) = x[flag]
-        outputs = {
-            name: [B.select(active.k, k, old.k) for k, old in zip(values, x[name], strict=True)]
-            for name, values in outputs.items()
-        }
-    return B.build(**outputs)
+    """The program of what the trajectories change that want it; one trajectory always does."""
+    return B.finished(**(after if rows.side_by_side else chosen(x[flag][0], after, x)))
 
 
 def differences(new: Sequence[Row], old: Sequence[Row]) -> list[Row]:

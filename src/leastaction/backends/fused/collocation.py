@@ -43,14 +43,14 @@ from leastaction.backends.fused.chord import (
     wanted_by,
 )
 from leastaction.backends.fused.cyclic import leaping, lost, nothing, turning, whole, with_cyclic
-from leastaction.backends.fused.judging import finite, judged
+from leastaction.backends.fused.judging import chosen, finite, judged
 from leastaction.backends.fused.mass import Mass
 from leastaction.backends.fused.newton import Iteration, begun
 from leastaction.backends.fused.nodes import nodes_of, summed
 from leastaction.backends.fused.patterns import solved
 from leastaction.backends.fused.shifted_systems import inverses, masses_of_still, moving, shifted, slopes_at
 from leastaction.backends.fused.uniqueness import one_root
-from leastaction.program import Builder, Program, Value, indices
+from leastaction.program import Builder, Program, Value
 from leastaction.step.form import Step
 from leastaction.step.poles import LEAPT
 from leastaction.step.prediction import WHOLE, Prediction
@@ -82,14 +82,14 @@ def collocated(
     (weights,), movers = rows.columns("weights 0"), moving(step)
     Z, V = _unknowns(step, rows, x)
     if first:
-        x |= {"shifts": linearised(step, rows, B, x, V), **{name: [Value(B, B.const(0.0))] for name in COUNTED}}
+        x |= {"shifts": linearised(step, rows, B, x, V), **{name: [B.number(0.0)] for name in COUNTED}}
     nodes = _nodes(step, rows, x, Z, V)
     f, m = _given(B, step.terms[0].ordered, nodes, "f", "m")
-    missing = [[Value(B, B.const(0.0))] * len(row) for row in V]
+    missing = [[B.number(0.0)] * len(row) for row in V]
     for j in movers:
         row = _reached(step, rows, _weighed(f[j], weights))
         missing[j] = [a + (x["p"][j] - b) for a, b in zip(row, m[j], strict=True)]
-    masses = [] if stiff else [mass.values(B, at) for at in nodes]
+    masses = [] if stiff else [mass.inverted(B, at) for at in nodes]
     gaps = missing if stiff else _by_mass(rows, mass, masses, missing)
     if stiff:
         moves = solved(step, rows, x["shifts"], missing, "out")
@@ -172,7 +172,7 @@ def _changes(
             own = [j * n + k for k in movers]
             momenta[j].append(along([m_q[i] for i in own], dZ))
             forces[j].append(along([f_q[i] for i in own], dZ) + along([f_v[i] for i in own], dV))
-    changes = [[Value(B, B.const(0.0))] * len(row) for row in moves]
+    changes = [[B.number(0.0)] * len(row) for row in moves]
     for j in movers:
         reached = _reached(step, rows, _weighed(forces[j], weights))
         changes[j] = [a - b for a, b in zip(momenta[j], reached, strict=True)]
@@ -216,8 +216,7 @@ def ended(step: Step, rows: Rows, B: Builder, stiff: bool = False) -> Program:
     if certain is not None:
         way = [a.op("max", b) for a, b in zip(x["length"], rows.packed([size(row) for row in Z]), strict=True)]
         given = x | {"way": numbers(rows, way, step.n)}
-        found = B.inline(certain, **{name: indices(given[name], B) for name, _ in certain.inputs})
-        sound &= ~x["asked"][0] | Value(B, found["unique"][0])
+        sound &= ~x["asked"][0] | B.at(certain, given)["unique"][0]
     over = leaping(step, rows, B, nodes, Z)
     well = x["failed"][0] if over is None else over.where(LEAPT, x["failed"][0])
     z = lifted(step, rows, with_cyclic(step, V, turned))
@@ -244,9 +243,9 @@ def restart(step: Step, own: Step, rows: Rows, B: Builder, one: Iteration | None
     V = [[standing.where(a, b) for a, b in zip(*of, strict=True)] for of in zip(*ahead, strict=True)]
     turned = turning(own, B, _nodes(own, rows, x, places_of(own, rows, V), V)) if own.of is not None else []
     z = lifted(own, rows, with_cyclic(own, V, turned))
-    chosen = [x["failed"][0].where(new, old) for new, old in zip(z, x["z"], strict=True)]
-    after = {} if one is None else begun(step, B, one, read(step, rows, B), chosen)
-    return B.build(z=indices(chosen, B), **{name: indices(values, B) for name, values in after.items()})
+    after = chosen(x["failed"][0], {"z": z}, x)
+    after |= {} if one is None else begun(step, B, one, read(step, rows, B), after["z"])
+    return B.finished(**after)
 
 
 def at_points(step: Step, rows: Rows, memory: Sequence[Row], choice: Value, cut: str, gather: str) -> list[Row]:
@@ -278,9 +277,8 @@ def _nodes(
 
 def _given(B: Builder, program: Program, read: Sequence[dict[str, list[Value]]], *blocks: str) -> list[list[Row]]:
     """What the Program gives: of each block a row for each coordinate."""
-    program = program.select(*blocks)
-    found = [B.inline(program, **{name: indices(at[name], B) for name, _ in program.inputs}) for at in read]
-    return [[[Value(B, at[block][j]) for at in found] for j in range(len(found[0][block]))] for block in blocks]
+    found = [B.at(program.select(*blocks), at) for at in read]
+    return [[list(row) for row in zip(*(at[block] for at in found), strict=True)] for block in blocks]
 
 
 def linearised(

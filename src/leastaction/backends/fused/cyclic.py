@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.program import Builder, Value, indices
+from leastaction.program import Builder, Value
 from leastaction.step.form import Step
 from leastaction.step.poles import steep
 from leastaction.step.rows import Row, Rows, Table, apply, numbers, total
@@ -54,14 +54,13 @@ def whole(step: Step, rows: Rows, free: Row, cyclic: Row) -> Row:
 def nothing(step: Step, rows: Rows, B: Builder) -> Row:
     """A row of zeros, one for each cyclic coordinate."""
     count = 0 if step.of is None else len(step.of.cyclic)
-    return [Value(B, B.const(0.0))] * rows.length(count)
+    return [B.number(0.0)] * rows.length(count)
 
 
 def _at_nodes(step: Step, B: Builder, name: str, nodes: Nodes) -> list[Row]:
     """What the Program of the free coordinates gives by this name at the nodes: a row for each number."""
     program = step.terms[0].ordered.select(name)
-    found = [B.inline(program, **{given: indices(at[given], B) for given, _ in program.inputs})[name] for at in nodes]
-    return [[Value(B, k) for k in own] for own in zip(*found, strict=True)]
+    return [list(own) for own in zip(*(B.at(program, at)[name] for at in nodes), strict=True)]
 
 
 def turning(step: Step, B: Builder, nodes: Nodes) -> list[Row]:
@@ -73,8 +72,7 @@ def tables(step: Step) -> dict[str, Table]:
     """The table that takes a row of nodes to the next ones; after the last node comes the last one."""
     if step.of is None or not dict(step.terms[0].program.outputs)["pivots"]:
         return {}
-    following = np.eye(step.s)[[*range(1, step.s), step.s - 1]]
-    return {"following": lambda _: following}
+    return {"following": np.eye(step.s)[[*range(1, step.s), step.s - 1]]}
 
 
 REPEATED = frozenset({"following"})

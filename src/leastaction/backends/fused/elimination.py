@@ -8,16 +8,28 @@ step in doubt is solved alone, with pivoting.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.program import Builder
+from leastaction.program import Value
 from leastaction.step.form import Step
 
 
-def solve(B: Builder, matrix: Sequence[Sequence[int]], rights: Sequence[Sequence[int]]) -> list[list[int]]:
+def by_rows(values: Sequence[Any], width: int) -> list[list[Any]]:
+    """The rows of a matrix whose entries lie one after the other."""
+    return [list(values[k : k + width]) for k in range(0, len(values), width)]
+
+
+def square(values: Sequence[Any]) -> list[list[Any]]:
+    """The same of a square matrix."""
+    return by_rows(values, math.isqrt(len(values)))
+
+
+def solve(matrix: Sequence[Sequence[Value]], rights: Sequence[Sequence[Value]]) -> list[list[Value]]:
     """Gaussian elimination with partial pivoting, without branches: rows are exchanged by selection.
 
     One solution for each right-hand side. An entry that is zero by structure stays so, and costs nothing.
@@ -27,27 +39,20 @@ def solve(B: Builder, matrix: Sequence[Sequence[int]], rights: Sequence[Sequence
     width = N + len(rights)
     for k in range(N):
         for i in range(k + 1, N):
-            if B.constant(rows[i][k]) == 0:
+            if rows[i][k].known == 0:
                 continue
-            larger = B.op("lt", B.op("abs", rows[k][k]), B.op("abs", rows[i][k]))
+            larger = abs(rows[k][k]) < abs(rows[i][k])
             for j in range(k, width):
                 upper, lower = rows[k][j], rows[i][j]
-                rows[k][j] = B.select(larger, lower, upper)
-                rows[i][j] = B.select(larger, upper, lower)
-        inverse = B.div(B.const(1.0), rows[k][k])
+                rows[k][j], rows[i][j] = larger.where(lower, upper), larger.where(upper, lower)
+        inverse = 1.0 / rows[k][k]
         for j in range(k + 1, width):
-            rows[k][j] = B.mul(inverse, rows[k][j])
+            rows[k][j] = inverse * rows[k][j]
         for i in range(k + 1, N):
             for j in range(k + 1, width):
-                rows[i][j] = B.sub(rows[i][j], B.mul(rows[i][k], rows[k][j]))
-    solutions = []
-    for column in range(N, width):
-        x: list[int] = [rows[k][column] for k in range(N)]
-        for k in range(N - 1, -1, -1):
-            for i in range(k):
-                x[i] = B.sub(x[i], B.mul(rows[i][k], x[k]))
-        solutions.append(x)
-    return solutions
+                rows[i][j] = rows[i][j] - rows[i][k] * rows[k][j]
+    found = _upward(rows, [row[N:] for row in rows])
+    return [list(column) for column in zip(*found, strict=True)]
 
 
 def order_of(step: Step) -> tuple[list[int], list[int]]:
@@ -94,7 +99,7 @@ def _entries(step: Step, block: str) -> NDArray[np.bool_]:
     return np.array([code[k] != ("const", 0.0) for k in node.slopes.output(block)]).reshape(step.n, step.n)
 
 
-def factors(B: Builder, matrix: Sequence[Sequence[int]], hasty: bool = False) -> list[list[int]]:
+def factors(matrix: Sequence[Sequence[Value]], hasty: bool = False) -> list[list[Value]]:
     """L and U of matrix = L U, U with a unit diagonal; on the diagonal the inverse of L's.
 
     The inverse of the last pivot waits for that of the one before. A `hasty` elimination computes both at once: of the
@@ -107,40 +112,56 @@ def factors(B: Builder, matrix: Sequence[Sequence[int]], hasty: bool = False) ->
     for k in range(N):
         if hasty and k == N - 2:
             (a, b), (c, d) = rows[k][k:], rows[k + 1][k:]
-            last = B.div(a, B.sub(B.mul(a, d), B.mul(c, b)))
-        rows[k][k] = B.div(B.const(1.0), rows[k][k]) if last is None or k == N - 2 else last
-        below = [i for i in range(k + 1, N) if B.constant(rows[i][k]) != 0]
+            last = a / (a * d - c * b)
+        rows[k][k] = 1.0 / rows[k][k] if last is None or k == N - 2 else last
+        below = [i for i in range(k + 1, N) if rows[i][k].known != 0]
         for j in range(k + 1, N):
-            if B.constant(rows[k][j]) != 0:
-                rows[k][j] = B.mul(rows[k][k], rows[k][j])
+            if rows[k][j].known != 0:
+                rows[k][j] = rows[k][k] * rows[k][j]
                 for i in below:
-                    rows[i][j] = B.sub(rows[i][j], B.mul(rows[i][k], rows[k][j]))
+                    rows[i][j] = rows[i][j] - rows[i][k] * rows[k][j]
     return rows
 
 
-def pivots_of(B: Builder, matrix: Sequence[Sequence[int]]) -> list[int]:
+def pivots_of(matrix: Sequence[Sequence[Value]]) -> list[Value]:
     """The pivots alone: one division less for each, and none for the last one."""
     rows = [list(row) for row in matrix]
     N = len(rows)
     for k in range(N - 1):
-        below = [i for i in range(k + 1, N) if B.constant(rows[i][k]) != 0]
-        right = [j for j in range(k + 1, N) if B.constant(rows[k][j]) != 0]
-        inverse = B.div(B.const(1.0), rows[k][k]) if below and right else -1
+        below = [i for i in range(k + 1, N) if rows[i][k].known != 0]
+        right = [j for j in range(k + 1, N) if rows[k][j].known != 0]
+        if not below or not right:
+            continue
+        inverse = 1.0 / rows[k][k]
         for i in below:
-            factor = B.mul(rows[i][k], inverse) if right else -1
+            factor = rows[i][k] * inverse
             for j in right:
-                rows[i][j] = B.sub(rows[i][j], B.mul(factor, rows[k][j]))
+                rows[i][j] = rows[i][j] - factor * rows[k][j]
     return [rows[k][k] for k in range(N)]
 
 
-def substitute(B: Builder, rows: Sequence[Sequence[int]], right: Sequence[int]) -> list[int]:
+def substitute(rows: Sequence[Sequence[Any]], right: Sequence[Any]) -> list[Any]:
     """The solution for one right-hand side."""
-    x = list(right)
+    return [x for (x,) in substitute_rows(rows, [[x] for x in right])]
+
+
+def substitute_rows(rows: Sequence[Sequence[Any]], right: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """The solutions for several right-hand sides, a row for each equation."""
+    x = [list(row) for row in right]
     for k in range(len(x)):
         for i in range(k):
-            x[k] = B.sub(x[k], B.mul(rows[k][i], x[i]))
-        x[k] = B.mul(rows[k][k], x[k])
+            x[k] = _less(x[k], rows[k][i], x[i])
+        x[k] = [rows[k][k] * a for a in x[k]]
+    return _upward(rows, x)
+
+
+def _upward(rows: Sequence[Sequence[Any]], x: list[list[Any]]) -> list[list[Any]]:
+    """U⁻¹ x, U with a unit diagonal."""
     for k in range(len(x) - 1, -1, -1):
         for i in range(k):
-            x[i] = B.sub(x[i], B.mul(rows[i][k], x[k]))
+            x[i] = _less(x[i], rows[i][k], x[k])
     return x
+
+
+def _less(row: Sequence[Any], factor: Any, other: Sequence[Any]) -> list[Any]:
+    return [a - factor * b for a, b in zip(row, other, strict=True)]

@@ -22,7 +22,7 @@ from typing import Any
 from leastaction.backends.fused.chord import by_forces, driving, flat, force_at, inverse
 from leastaction.backends.fused.judging import finite
 from leastaction.backends.fused.mass import Mass
-from leastaction.program import Builder, Program, Value, indices
+from leastaction.program import Builder, Program, Value
 from leastaction.step.form import Step
 from leastaction.step.rows import Rows, total
 
@@ -42,22 +42,22 @@ def blocks(step: Step, mass: Mass) -> list[tuple[str, int]]:
 
 def begin(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program | None:
     """Force and M⁻¹ of the trajectories that do not have them; None where there is nothing to begin with."""
-    x = {name: B.values(name) for name, _ in B.inputs}
+    x = B.blocks()
     (started,) = x["started"]
     found: dict[str, list[Any]] = {}
     if hands_on(step):
         found["force"] = force_at(step, B, x, x["t"][0], x["q"], [])
     if not mass.fixed:
-        found["mass"] = mass.values(B, {"params": x["params"]}, direct=True)
+        found["mass"] = mass.inverted(B, {"params": x["params"]}, direct=True)
     if not found:
         return None
     kept = {name: [started.where(a, b) for a, b in zip(x[name], new, strict=True)] for name, new in found.items()}
-    return B.build(started=indices([1.0], B), **{name: indices(values, B) for name, values in kept.items()})
+    return B.finished(started=[1.0], **kept)
 
 
 def leap(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     """The state at the start of a step ↦ z, impulse, late; trouble where they are no numbers."""
-    x = {name: B.values(name) for name, _ in B.inputs}
+    x = B.blocks()
     n, (times,) = step.n, rows.columns("times 0")
     ends = {float(c): i for i, c in enumerate(step.method.table.c)}
     f: list[list[Any]] = [[0.0] * n for _ in times]  # what is not known yet has the coefficient zero in the equations
@@ -80,7 +80,7 @@ def leap(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     moved = flat(step, rows, z)
     sound = finite(total(impulse) + total(moved))
     after |= {"z": moved, "impulse": impulse, "trouble": [x["alive"][0] & ~sound]}
-    return B.build(**{name: indices(values, B) for name, values in after.items()})
+    return B.finished(**after)
 
 
 def handed(step: Step, x: Values) -> dict[str, list[Any]]:
@@ -102,6 +102,5 @@ def _without_drift(step: Step, rows: Rows, B: Builder, x: Values) -> list[Any]:
     for i, (time, weight) in enumerate(zip(times, weights, strict=True)):
         at = {"t": [x["t"][0] + time], "q": x["q"], "v": [0.0] * step.n, "params": x["params"]}
         at["inputs"] = driving(step, rows, x, i)
-        rest = B.inline(momentum, **{name: indices(at[name], B) for name, _ in momentum.inputs})["m"]
-        p = [a - weight * scatter[i][0] * Value(B, b) for a, b in zip(p, rest, strict=True)]
+        p = [a - weight * scatter[i][0] * b for a, b in zip(p, B.at(momentum, at)["m"], strict=True)]
     return p

@@ -24,10 +24,9 @@ from itertools import pairwise
 from typing import Any
 
 from leastaction.backends.fused.advance import foreseen, summed
-from leastaction.backends.fused.judging import finite
 from leastaction.backends.fused.rattle import Held, Iterated, Values, impulse_of, iterated, within_reach
 from leastaction.backends.layout import HOP
-from leastaction.program import Builder, Program, Value, indices
+from leastaction.program import Builder, Program
 from leastaction.program.ordering import prompt
 from leastaction.step.form import Step
 from leastaction.step.rows import OneByOne, Rows
@@ -48,47 +47,44 @@ def written(step: Step, memory: Sequence[tuple[str, int]]) -> list[tuple[str, in
 
 def hops(step: Step, one: Held, rows: Rows, B: Builder) -> tuple[dict[str, Program], int]:
     """The kernels, and how many numbers are `fixed`, the block that stands last in a state."""
-    x = {name: B.values(name) for name, _ in B.inputs}
+    x = B.blocks()
     outputs = {
-        f"{kernel} {name}": indices(values, B)
+        f"{kernel} {name}": values
         for kernel, times in ITERATIONS.items()
         for name, values in _hop(step, one, rows, B, x, times).items()
     }
     moving = tuple(name for name, _ in B.inputs if name not in ("h", "params"))
-    fixed, whole = B.build(**outputs).split(moving, "fixed")
+    fixed, whole = B.finished(**outputs).split(moving, "fixed")
     kernels = {
         kernel: prompt(whole.select(*(name for name in outputs if name.startswith(f"{kernel} "))))
         for kernel in ITERATIONS
     }
     first = Builder(whole.inputs)
-    once = first.inline(fixed, **{name: first.input(name) for name, _ in fixed.inputs})
-    return {"begin": first.build(**once), **kernels}, fixed.output_size
+    return {"begin": first.finished(**first.at(fixed, first.blocks())), **kernels}, fixed.output_size
 
 
 def _hop(step: Step, one: Held, rows: Rows, B: Builder, x: Values, times: int) -> dict[str, list[Any]]:
     """What is written, in the order of `written`."""
     n, found = step.n, iterated(step, one, B, x, times)
-    pushed, independent = impulse_of(step, one, B, x, found.z)
-    impulse = [Value(B, k) for k in pushed]
-    z = [Value(B, k) for k in found.z]
+    z, (impulse, sound) = found.z, impulse_of(step, one, B, x, found.z)
     state, carry = summed(x, [*z[:n], *impulse])
     after = {"t": x["next"], "q": state[:n], "p": state[n:], "carry": carry}
-    after |= foreseen(step, rows, x | {"z": z, "started": [Value(B, B.const(1.0))]}, [[a] for a in z[:n]])
-    soon, sure = _sure(B, x, found, after["strength"])
+    after |= foreseen(step, rows, x | {"z": z, "started": [B.number(1.0)]}, [[a] for a in z[:n]])
+    soon, sure = _sure(x, found, after["strength"])
     after |= {
         "found": z[n:],
         "impulse": impulse,
         "enough": [soon.where(float(HOP), float(times))],
-        "unsure": [~(sure & independent & finite(sum(impulse, impulse[0] * 0.0)))],
+        "unsure": [~(sure & sound)],
     }
     memory = [(name, 0) for name in ("memory", "record")]
     return {name: after[name] for name, _ in written(step, memory)}
 
 
-def _sure(B: Builder, x: Values, found: Iterated, strength: Sequence[Any]) -> list[Any]:
+def _sure(x: Values, found: Iterated, strength: Sequence[Any]) -> list[Any]:
     """Whether the step was surely solved by the first two iterations, and whether it is by all."""
     units, largest = [1 / a for a in strength], OneByOne().largest
-    sizes = [largest([abs(Value(B, k) * unit) for k, unit in zip(push, units, strict=True)]) for push in found.pushes]
+    sizes = [largest([abs(a * unit) for a, unit in zip(push, units, strict=True)]) for push in found.pushes]
     near = sizes[0] <= NEARBY
     ended = [
         (now <= ACCEPTABLE) & (now * now * now <= before * before * (NEGLIGIBLE * EPS))
@@ -96,8 +92,8 @@ def _sure(B: Builder, x: Values, found: Iterated, strength: Sequence[Any]) -> li
     ]
     if len(ended) == 1:
         return [near & ended[0]] * 2
-    lengths = [abs(Value(B, k)).op("max", TINY) for k in found.predicted]
+    lengths = [abs(a).op("max", TINY) for a in found.predicted]
     on_the_way = sizes[1] <= sizes[0] * ON_THE_BRANCH
     for reach, move, end in zip(within_reach(x, lengths), found.moves[0], found.z, strict=False):
-        on_the_way &= (abs(Value(B, move)) <= reach) & (abs(Value(B, end)) <= reach * FAR)
+        on_the_way &= (abs(move) <= reach) & (abs(end) <= reach * FAR)
     return [near & ended[0], (near | on_the_way) & (ended[0] | ended[1])]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,3 +75,13 @@ def judged(
 def finite(x: Any) -> Value:
     """Whether a number is neither infinite nor NaN."""
     return (x - x).op("eq", 0.0)
+
+
+def chosen(
+    wanted: Value, after: Mapping[str, Sequence[Any]], before: Mapping[str, Sequence[Any]]
+) -> dict[str, list[Any]]:
+    """What changes of the trajectories that want it; the others keep what they have."""
+    return {
+        name: [wanted.where(new, old) for new, old in zip(values, before[name], strict=True)]
+        for name, values in after.items()
+    }

@@ -34,7 +34,7 @@ from leastaction.backends.fused.collocation import linearised, places_of
 from leastaction.backends.fused.mass import Chords, Mass
 from leastaction.backends.fused.separable import measured
 from leastaction.methods import RungeKutta4
-from leastaction.program import Builder, Program, Value, indices
+from leastaction.program import Builder, Program, Value
 from leastaction.step.form import Step
 from leastaction.step.prediction import WHOLE
 from leastaction.step.rows import Rows, Table, numbers, size, total
@@ -62,8 +62,7 @@ def blocks(step: Step, rows: Rows) -> list[tuple[str, int]]:
 
 def tables(step: Step) -> dict[str, Table]:
     """The nodes, and their numbers."""
-    c = np.array(step.method.table.c)[:, None]
-    return {"nodes": lambda _: c, "order": lambda _: np.arange(float(step.s))[:, None]}
+    return {"nodes": np.array(step.method.table.c)[:, None], "order": np.arange(float(step.s))[:, None]}
 
 
 REPEATED = frozenset({"nodes", "order"})  # lanes without a node go with the last one
@@ -85,7 +84,7 @@ def march(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     Z = [first.where(0.0, a) for a in Z]
     P = [first.where(p, a) for p, a in zip(x["p"], P, strict=True)]
     if mass.separable:
-        guess = [Value(B, B.const(0.0))] * n
+        guess = [B.number(0.0)] * n
     else:
         ends = [total(numbers(rows, row, s)) / h for row in by_coordinate(step, x["memory"])]  # of the last polynomial
         guess = [first.where(v, a) for v, a in zip(ends, guess, strict=True)]
@@ -137,17 +136,17 @@ def _rates(
     step: Step, mass: Mass, B: Builder, x: dict[str, Values], t: Any, Z: Values, P: Values, guess: Values
 ) -> Values:
     """q̇ and ṗ at q + Z with the momenta P, v by one iteration of Newton from a guess."""
-    at = {"t": [t], "q": [a + z for a, z in zip(x["q"], Z, strict=True)], "v": guess, "params": x["params"]}
+    at = {
+        "t": [t],
+        "q": [a + z for a, z in zip(x["q"], Z, strict=True)],
+        "v": guess,
+        "params": x["params"],
+        "inputs": [],
+    }
     momentum, force = (step.terms[0].ordered.select(name) for name in ("m", "f"))
-    missing = [[p - m] for p, m in zip(P, _found(B, momentum, at), strict=True)]
-    v = [a + own[0] for a, own in zip(guess, mass.solve(mass.values(B, at), missing), strict=True)]
-    return v + _found(B, force, {**at, "v": v})
-
-
-def _found(B: Builder, program: Program, at: dict[str, Values]) -> Values:
-    (block,) = (name for name, _ in program.outputs)
-    given = {name: indices(at.get(name, []), B) for name, _ in program.inputs}
-    return [Value(B, k) for k in B.inline(program, **given)[block]]
+    missing = [[p - m] for p, m in zip(P, B.at(momentum, at)["m"], strict=True)]
+    v = [a + own[0] for a, own in zip(guess, mass.solve(mass.inverted(B, at), missing), strict=True)]
+    return v + B.at(force, {**at, "v": v})["f"]
 
 
 def _put(where: Sequence[Value], new: Values, old: Sequence[Values]) -> Values:

@@ -11,12 +11,12 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.elimination import factors
+from leastaction.backends.fused.elimination import factors, square, substitute_rows
 from leastaction.backends.fused.nodes import nodes_of
 from leastaction.methods import Galerkin
 from leastaction.methods.quadrature import lagrange_basis, rounded
 from leastaction.numbers.precision import mpmath_digits
-from leastaction.program import Builder, Program, Value, indices
+from leastaction.program import Builder, Program, Value
 from leastaction.step.form import Step
 from leastaction.step.pivots import lost_digits
 from leastaction.step.rows import Row
@@ -46,40 +46,26 @@ class Mass:
         """Numbers of its inverse, or of its factors."""
         return self.program.output_size
 
-    def inverted(self, B: Builder, at: Mapping[str, Sequence[int]], direct: bool = False) -> list[int]:
-        """The inverse of a diagonal mass at a point, or the factors of a full one.
+    def inverted(self, B: Builder, at: Mapping[str, Sequence[Any]], direct: bool = False) -> list[Value]:
+        """The inverse of a diagonal mass at a point, or the factors of a full one; what is not given is not needed.
 
         Chords of a separable mass have the result from M⁻¹, as `direct` steps do; others only their increments. So
         where the factors have lost digits, one of them is no number, and the step is solved otherwise.
         """
-        entries = B.inline(self.program, **at)["m_v"]
+        entries = B.at(self.program, {name: at.get(name, [0.0] * size) for name, size in self.program.inputs})["m_v"]
         if self.diagonal:
-            return [B.div(B.const(1.0), entry) for entry in entries]
-        n = int(np.sqrt(len(entries)))
-        matrix = [entries[j * n : (j + 1) * n] for j in range(n)]
-        first, *rest = [x for row in factors(B, matrix) for x in row]
+            return [1.0 / entry for entry in entries]
+        matrix = square(entries)
+        first, *rest = [x for row in factors(matrix) for x in row]
         if (self.separable or direct) and not self.fixed:
-            first = B.add(first, lost_digits(B, matrix, n))
+            first = first + lost_digits(matrix)
         return [first, *rest]
-
-    def values(self, B: Builder, at: Mapping[str, Sequence[Any]], direct: bool = False) -> list[Value]:
-        """The same as Values; what is not given is not needed."""
-        given = {name: indices(at.get(name, [0.0] * size), B) for name, size in self.program.inputs}
-        return [Value(B, k) for k in self.inverted(B, given, direct)]
 
     def solve(self, inverse: Sequence[Value], right: Sequence[Row]) -> list[Row]:
         """M⁻¹ times rows, one for each coordinate."""
         if self.diagonal:
             return [[a * y for y in row] for a, row in zip(inverse, right, strict=True)]
-        n, x = len(right), [list(row) for row in right]
-        for k in range(n):
-            for i in range(k):
-                x[k] = [a - inverse[k * n + i] * b for a, b in zip(x[k], x[i], strict=True)]
-            x[k] = [inverse[k * n + k] * a for a in x[k]]
-        for k in range(n - 1, -1, -1):
-            for i in range(k):
-                x[i] = [a - inverse[i * n + k] * b for a, b in zip(x[i], x[k], strict=True)]
-        return x
+        return substitute_rows(square(inverse), right)
 
     def multiply(self, inverse: Sequence[Value], right: Sequence[Row]) -> list[Row]:
         """The same, as a product with the whole of M⁻¹ where there are two coordinates: what is multiplied waits for
@@ -129,10 +115,8 @@ def mass_of(step: Step) -> Mass:
 def eliminated(program: Program) -> bool:
     """Whether a full mass that depends on nothing, by its Program, is eliminated without a loss of digits."""
     B = Builder([])
-    M = B.inline(program, **{name: [B.const(0.0)] * size for name, size in program.inputs})["m_v"]
-    n = int(np.sqrt(len(M)))
-    found = B.build(lost=[lost_digits(B, [M[j * n : (j + 1) * n] for j in range(n)], n)])
-    return found()["lost"] == [0.0]
+    M = B.at(program, {name: [0.0] * size for name, size in program.inputs})["m_v"]
+    return B.finished(lost=[lost_digits(square(M))])()["lost"] == [0.0]
 
 
 @lru_cache(maxsize=64)

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.backends.fused.elimination import slopes_of
-from leastaction.backends.fused.shifted_systems import Complex, complex_inverse, complex_product, minus, slopes_at
+from leastaction.backends.fused.elimination import factors, slopes_of, square, substitute
+from leastaction.backends.fused.shifted_systems import Complex, joined, separated, slopes_at
 from leastaction.program import Builder, Value
 from leastaction.step.form import Step
-from leastaction.step.rows import Row, Rows, combine
+from leastaction.step.rows import Row, Rows
 from leastaction.step.verdict import COARSE
 
 Place = tuple[int, int]
@@ -46,93 +46,49 @@ def _shifts(step: Step) -> int:
 
 def factored(step: Step, rows: Rows, B: Builder, at: Mapping[str, Sequence[Any]]) -> list[Value]:
     """L and U of every shift from what the node reads in the middle of the step: rows, real and imaginary ones."""
-    n, places = step.n, places_of(step)
     f_q, _, _, M = slopes_at(step, B, at)
-    found: dict[Place, tuple[Row, Row]] = {place: ([], []) for place in places}
+    found = []
     for a, b in zip(rows.columns("shift re")[0], rows.columns("shift im")[0], strict=True):
         real, imaginary = a * a - b * b, 2.0 * (a * b)
-        X: dict[Place, Complex] = {
-            (i, j): (M[i * n + j] - real * f_q[i * n + j], -(imaginary * f_q[i * n + j])) for i, j in places
-        }
-        _eliminate(X, n)
-        for place, (re, im) in X.items():
-            found[place][0].append(re)
-            found[place][1].append(im)
-    return [value for parts in found.values() for row in parts for value in row]
-
-
-def _eliminate(X: dict[Place, Complex], n: int) -> None:
-    """X ← its factors, in place."""
-    below, right = _neighbours(X, n)
-    for k in range(n):
-        inverse = X[k, k] = complex_inverse(*X[k, k])
-        for j in right[k]:
-            X[k, j] = complex_product(inverse, X[k, j])
-            for i in below[k]:
-                X[i, j] = minus(X[i, j], complex_product(X[i, k], X[k, j]))
-
-
-def _neighbours(places: Mapping[Place, Any], n: int) -> tuple[list[list[int]], list[list[int]]]:
-    """Of each k, the rows below it with an entry in column k, and the columns behind it with one in row k."""
-    below: list[list[int]] = [[] for _ in range(n)]
-    right: list[list[int]] = [[] for _ in range(n)]
-    for i, j in places:
-        if i > j:
-            below[j].append(i)
-        elif j > i:
-            right[i].append(j)
-    return below, right
+        entries = [Complex(mass - real * slope, -(imaginary * slope)) for mass, slope in zip(M, f_q, strict=True)]
+        found.append(factors(square(entries)))
+    return [getattr(F[i][j], part) for i, j in places_of(step) for part in ("re", "im") for F in found]
 
 
 def upright(step: Step, rows: Rows, F: Sequence[Value]) -> Value:
     """Whether all pivots of a real λ are positive, as those of a short step: where they are not, det ∂R/∂z may have
     turned (`step.verdict`). The determinants of a conjugate pair have a positive product anyhow.
     """
-    width = rows.length(_shifts(step))
     (imaginary,) = rows.columns("shift im")
-    pivots = [2 * e * width for e, (i, j) in enumerate(places_of(step)) if i == j]
-    turned = [imaginary[v].op("eq", 0.0) & ~(F[place + v] > 0.0) for place in pivots for v in range(width)]
-    return ~rows.largest(turned)
+    found = [(zero.op("eq", 0.0), factors) for zero, factors in zip(imaginary, _read(step, rows, F), strict=True)]
+    return ~rows.largest([real & ~(factors[j][j].re > 0.0) for j in range(step.n) for real, factors in found])
 
 
 def departing(step: Step, rows: Rows, F: Sequence[Value], M: Sequence[Value]) -> Value:
     """Whether a pivot differs so much from that of a short step, of M alone, that a root near the prediction may be any
     of several (`step.verdict`).
     """
-    n, places, width = step.n, places_of(step), rows.length(_shifts(step))
-    short: dict[Place, Complex] = {(i, j): (M[i * n + j], M[i * n + j] * 0.0) for i, j in places}
-    _eliminate(short, n)
-    pivots = [(2 * e * width, short[i, j][0]) for e, (i, j) in enumerate(places) if i == j]  # inverses, on both sides
-    ratios = [(F[e + v] / own - 1.0, F[e + width + v] / own) for e, own in pivots for v in range(width)]
+    short = factors(square(M))  # inverses on the diagonals, on both sides
+    ratios = [
+        (own[j][j].re / short[j][j] - 1.0, own[j][j].im / short[j][j])
+        for j in range(step.n)
+        for own in _read(step, rows, F)
+    ]
     return rows.largest([~(re * re + im * im <= COARSE**2) for re, im in ratios])
+
+
+def _read(step: Step, rows: Rows, F: Sequence[Value]) -> list[list[list[Complex]]]:
+    """The factors of the shifts in each vector."""
+    width, nothing = rows.length(_shifts(step)), F[0].B.number(0.0)
+    found = [[[Complex(nothing, nothing)] * step.n for _ in range(step.n)] for _ in range(width)]
+    for e, (i, j) in enumerate(places_of(step)):
+        for v, matrix in enumerate(found):
+            matrix[i][j] = Complex(F[2 * e * width + v], F[(2 * e + 1) * width + v])
+    return found
 
 
 def solved(step: Step, rows: Rows, F: Sequence[Value], r: Sequence[Row], name: str) -> list[Row]:
     """dV from what the momenta at the nodes miss, a row for each coordinate, by the table named."""
-    n, places, width = step.n, places_of(step), rows.length(_shifts(step))
-    into, out = ([rows.columns(f"{table} {part}") for part in ("re", "im")] for table in ("into", name))
-    y: list[list[Row]] = []
-    for row in r:
-        numbers = [rows.number(row, i) for i in range(len(into[0]))]
-        y.append([combine(table, numbers) for table in into])
-    for v in range(width):
-        X = {place: (F[(2 * e) * width + v], F[(2 * e + 1) * width + v]) for e, place in enumerate(places)}
-        below, right = _neighbours(X, n)
-        x: list[Complex] = [(re[v], im[v]) for re, im in y]
-        for k in range(n):
-            x[k] = complex_product(X[k, k], x[k])
-            for i in below[k]:
-                x[i] = minus(x[i], complex_product(X[i, k], x[k]))
-        for k in range(n - 1, -1, -1):
-            for j in right[k]:
-                x[k] = minus(x[k], complex_product(X[k, j], x[j]))
-        for own, (re, im) in zip(y, x, strict=True):
-            own[0][v], own[1][v] = re, im
-    moves: list[Row] = []
-    for own in y:
-        parts = [
-            combine(table, [rows.number(row, i) for i in range(len(table))])
-            for table, row in zip(out, own, strict=True)
-        ]
-        moves.append([a + b for a, b in zip(*parts, strict=True)])
-    return moves
+    y = zip(*separated(rows, r), strict=True)
+    x = [substitute(own, right) for own, right in zip(_read(step, rows, F), y, strict=True)]
+    return [joined(rows, name, row) for row in zip(*x, strict=True)]

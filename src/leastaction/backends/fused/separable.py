@@ -85,11 +85,11 @@ from leastaction.backends.fused.cyclic import (
     whole,
     with_cyclic,
 )
-from leastaction.backends.fused.judging import finite
+from leastaction.backends.fused.judging import chosen, finite
 from leastaction.backends.fused.mass import Mass
 from leastaction.backends.fused.nodes import nodes_of
 from leastaction.backends.fused.places import coefficients, folded, halves, pushes, shares, spread, sums
-from leastaction.program import Builder, Program, Value, indices
+from leastaction.program import Builder, Program, Value
 from leastaction.step import prediction
 from leastaction.step.form import Step
 from leastaction.step.poles import LEAPT
@@ -123,17 +123,15 @@ def tables(step: Step) -> dict[str, Table]:
         "left over": lambda h: shares(c, h)[1],
         "places": lambda h: pushes(c, T, h),
         "d": lambda h: shares(d, h)[0],
-        "controls": lambda _: controls,
+        "controls": controls,
     }
     if step.of is not None:
         nodes = nodes_of(step.method)
         assert nodes is not None
-        lift = nodes.lift
-        found["lift"] = lambda _: lift
+        found["lift"] = nodes.lift
     if step.s <= WHOLE:
         return found | prediction.tables(step.method.table.modes, step.method.table.growth)
-    places_ahead, controls_ahead = known.places @ ahead, controls @ ahead
-    return found | {"places ahead": lambda _: places_ahead, "controls ahead": lambda _: controls_ahead}
+    return found | {"places ahead": known.places @ ahead, "controls ahead": controls @ ahead}
 
 
 REPEATED = frozenset(
@@ -252,7 +250,7 @@ def land(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
             "left": [early.where(moved * (moved / before), x["left"][0])],
         }
     after["failed"] = [failed.where(failed, wrong)]
-    return B.build(**{name: indices(values, B) for name, values in after.items()})
+    return B.finished(**after)
 
 
 def _refused(unsound: Value, over: Value | None, far: Any) -> Any:
@@ -266,7 +264,7 @@ def afresh(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     (own,), u = rows.columns("c"), numbers(rows, by_mass(step, mass, rows, B, x, x["momentum"]), step.n)
     after: Values = {"points": [share * b for b in u for share in own], "rate": [1.0], "outer": [1.0], "again": [1.0]}
     after |= {name: [0.0] for name in ("soft_before", "soft_doubt", "soft_iterations", "failed")}
-    return B.build(**{name: indices(values, B) for name, values in after.items()})
+    return B.finished(**after)
 
 
 def lift(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
@@ -274,7 +272,7 @@ def lift(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
     x = _read(step, rows, B)
     z = reached(step, rows, mass, B, x, "controls", "d", by_coordinate(step, x["kicks"]))
     turned = _lifted(step, rows, turns(step, rows, B, _places(step, rows, x, by_coordinate(step, x["points"]))))
-    return B.build(z=indices(flat(step, rows, with_cyclic(step, z, turned)), B))
+    return B.finished(z=flat(step, rows, with_cyclic(step, z, turned)))
 
 
 def recall(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
@@ -287,7 +285,7 @@ def recall(step: Step, mass: Mass, rows: Rows, B: Builder) -> Program:
         "top": rows.packed([size(row) for row in z]),
     }
     if not mass.fixed:
-        own = mass.values(B, {"params": x["params"]})
+        own = mass.inverted(B, {"params": x["params"]})
         after["mass"] = rows.packed(own) if mass.diagonal else own
     return wanted_by("failed", B, x, rows, after)
 
@@ -312,12 +310,7 @@ def restart(step: Step, mass: Mass, rows: Rows, B: Builder, coordinates: Sequenc
     after = {"z": flat(step, rows, with_cyclic(step, z, turned))}
     if coordinates:
         after["scale"] = [size([after["z"][i] for i in own]).op("max", TINY) for own in coordinates]
-    (failed,) = x["failed"]
-    chosen = {
-        name: [failed.where(new, old) for new, old in zip(values, x[name], strict=True)]
-        for name, values in after.items()
-    }
-    return B.build(**{name: indices(values, B) for name, values in chosen.items()})
+    return B.finished(**chosen(x["failed"][0], after, x))
 
 
 def begun(step: Step, mass: Mass, rows: Rows, B: Builder, x: Values, memory: Sequence[Row], choice: Value) -> Values:
@@ -490,7 +483,7 @@ def drift(step: Step, mass: Mass, rows: Rows, B: Builder, x: Values, momentum: R
 def by_mass(step: Step, mass: Mass, rows: Rows, B: Builder, x: Values, momentum: Row) -> Row:
     """M⁻¹ times a row that has a number for each coordinate."""
     if mass.diagonal:
-        own = rows.packed(mass.values(B, {})) if mass.fixed else x["mass"]
+        own = rows.packed(mass.inverted(B, {})) if mass.fixed else x["mass"]
         return [a * b for a, b in zip(own, momentum, strict=True)]
     solved = mass.solve(inverse(mass, B, x), [[a] for a in numbers(rows, momentum, step.n)])
     return rows.packed([row[0] for row in solved])

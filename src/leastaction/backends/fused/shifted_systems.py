@@ -18,14 +18,45 @@ the energy of a motion with a pace (`systems.pace`), is left out: its x is y.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from leastaction.program import Builder, Value, indices
+from leastaction.program import Builder, Value
 from leastaction.step.form import Step
-from leastaction.step.rows import Row, Rows, SideBySide, combine, total
+from leastaction.step.rows import Row, Rows, SideBySide, apply, combine, total
 
-Complex = tuple[Any, Any]  # real and imaginary part
 SLOPES = ("f_q", "f_v", "m_q", "m_v")
+
+
+@dataclass(frozen=True)
+class Complex:
+    """A complex number, or one in every lane."""
+
+    re: Any
+    im: Any
+
+    def __add__(self, other: Complex) -> Complex:
+        return Complex(self.re + other.re, self.im + other.im)
+
+    def __sub__(self, other: Complex) -> Complex:
+        return Complex(self.re - other.re, self.im - other.im)
+
+    def __mul__(self, other: Complex) -> Complex:
+        return Complex(self.re * other.re - self.im * other.im, self.re * other.im + self.im * other.re)
+
+    def __rtruediv__(self, one: float) -> Complex:
+        """One over the number in any unit: the square of 10²⁰⁰ is beyond float64, and E would be zero, as if nothing
+        were left to solve.
+        """
+        unit = one / (abs(self.re) + abs(self.im))
+        a, b = self.re * unit, self.im * unit
+        size = unit / (a * a + b * b)
+        return Complex(a * size, -(b * size))
+
+    @property
+    def known(self) -> Any:
+        """Zero where both parts are known to be zero."""
+        return 0 if all(part.known == 0 for part in (self.re, self.im)) else None
 
 
 def moving(step: Step) -> tuple[int, ...]:
@@ -54,25 +85,26 @@ def inverses(step: Step, rows: Rows, B: Builder, at: Mapping[str, Sequence[Any]]
         square = a * a - b * b, 2.0 * (a * b)
         matrix = [
             [
-                (M[i] - a * (f_v[i] - m_q[i]) - square[0] * f_q[i], -(b * (f_v[i] - m_q[i])) - square[1] * f_q[i])
+                Complex(
+                    M[i] - a * (f_v[i] - m_q[i]) - square[0] * f_q[i], -(b * (f_v[i] - m_q[i])) - square[1] * f_q[i]
+                )
                 for i in (j * n + k for k in own)
             ]
             for j in own
         ]
-        solved = _solved(matrix, [[(M[j * n + k], 0.0) for k in own] for j in own])
+        solved = _solved(matrix, [[Complex(M[j * n + k], 0.0) for k in own] for j in own])
         for j in range(m):
             for k in range(m):
-                E[2 * (j * m + k)].append(solved[j][k][0])
-                E[2 * (j * m + k) + 1].append(solved[j][k][1] * sign)
+                E[2 * (j * m + k)].append(solved[j][k].re)
+                E[2 * (j * m + k) + 1].append(solved[j][k].im * sign)
     return [value for row in E for value in row]
 
 
 def slopes_at(step: Step, B: Builder, at: Mapping[str, Sequence[Any]]) -> list[list[Value]]:
     """f_q, f_v, m_q and m_v at a point, or at the points in a vector, each row by row."""
-    zero, slopes = [B.const(0.0)] * step.n**2, step.terms[0].slopes
-    slopes = slopes.select(*(name for name in SLOPES if name in dict(slopes.outputs)))
-    found = B.inline(slopes, **{name: indices(at[name], B) for name, _ in slopes.inputs})
-    return [[Value(B, k) for k in found.get(name, zero)] for name in SLOPES]
+    zero, slopes = [B.number(0.0)] * step.n**2, step.terms[0].slopes
+    found = B.at(slopes.select(*(name for name in SLOPES if name in dict(slopes.outputs))), at)
+    return [found.get(name, zero) for name in SLOPES]
 
 
 def _half(rows: Rows) -> int:
@@ -104,26 +136,34 @@ def shifted(step: Step, rows: Rows, E: Sequence[Value], g: Sequence[Row], *names
     half = _half(rows)
     if half:
         return _by_pairs(step, rows, half, E, g, names)
-    own = moving(step)
-    into, *out = ([rows.columns(f"{name} {part}") for part in ("re", "im")] for name in ("into", *names))
-    count, width = len(out[0][0]), len(into[0][0])
-    y = []
-    for row in (g[j] for j in own):
-        numbers = [rows.number(row, i) for i in range(len(into[0]))]
-        y.append([combine(table, numbers) for table in into])
-    moves, m = [list(g) for _ in names], len(own)
+    own, moves = moving(step), [list(g) for _ in names]
+    y, m = separated(rows, [g[j] for j in own]), len(own)
+    width = len(y[0])
     for j, coordinate in enumerate(own):
-        x: list[Row] = [[], []]
+        x = []
         for v in range(width):
-            entries = [(E[(2 * (j * m + k)) * width + v], E[(2 * (j * m + k) + 1) * width + v]) for k in range(m)]
-            found = _sum([complex_product(entry, (y[k][0][v], y[k][1][v])) for k, entry in enumerate(entries)])
-            for part in range(2):
-                x[part].append(found[part])
-        numbers = [[rows.number(row, i) for i in range(count)] for row in x]
-        for rows_found, tables in zip(moves, out, strict=True):
-            parts = [combine(table, part) for table, part in zip(tables, numbers, strict=True)]
-            rows_found[coordinate] = [a + b for a, b in zip(*parts, strict=True)]
+            entries = [Complex(E[2 * (j * m + k) * width + v], E[(2 * (j * m + k) + 1) * width + v]) for k in range(m)]
+            first, *more = (entry * own[v] for entry, own in zip(entries, y, strict=True))
+            x.append(sum(more, first))
+        for found, name in zip(moves, names, strict=True):
+            found[coordinate] = joined(rows, name, x)
     return moves
+
+
+def separated(rows: Rows, g: Sequence[Row]) -> list[list[Complex]]:
+    """T⁻¹ g of every shift, a row for each coordinate."""
+    into = [rows.columns(f"into {part}") for part in ("re", "im")]
+    numbers = [[rows.number(row, i) for i in range(len(into[0]))] for row in g]
+    return [[*map(Complex, *(combine(table, own) for table in into))] for own in numbers]
+
+
+def joined(rows: Rows, name: str, x: Sequence[Complex]) -> Row:
+    """From solutions of every shift to what the table named gives, of one coordinate."""
+    parts = [
+        apply(rows, rows.columns(f"{name} {part}"), row)
+        for part, row in (("re", [a.re for a in x]), ("im", [a.im for a in x]))
+    ]
+    return [a + b for a, b in zip(*parts, strict=True)]
 
 
 def _solved(matrix: list[list[Complex]], right: list[list[Complex]]) -> list[list[Complex]]:
@@ -131,41 +171,10 @@ def _solved(matrix: list[list[Complex]], right: list[list[Complex]]) -> list[lis
     n = len(matrix)
     lines = [[*a, *b] for a, b in zip(matrix, right, strict=True)]
     for k in range(n):
-        inverse = complex_inverse(*lines[k][k])
-        lines[k] = [*lines[k][: k + 1], *(complex_product(inverse, x) for x in lines[k][k + 1 :])]
+        inverse = 1.0 / lines[k][k]
+        lines[k][k + 1 :] = [inverse * x for x in lines[k][k + 1 :]]
         for i in range(n):
             if i != k:
-                factor = lines[i][k]
-                lines[i] = [
-                    *lines[i][: k + 1],
-                    *(
-                        minus(x, complex_product(factor, y))
-                        for x, y in zip(lines[i][k + 1 :], lines[k][k + 1 :], strict=True)
-                    ),
-                ]
+                factor, behind = lines[i][k], zip(lines[i][k + 1 :], lines[k][k + 1 :], strict=True)
+                lines[i][k + 1 :] = [x - factor * y for x, y in behind]
     return [line[n:] for line in lines]
-
-
-def complex_inverse(a: Any, b: Any) -> Complex:
-    """One over a complex number in any unit: the square of 10²⁰⁰ is beyond float64, and E would be zero, as if nothing
-    were left to solve.
-    """
-    unit = 1.0 / (abs(a) + abs(b))
-    a, b = a * unit, b * unit
-    size = unit / (a * a + b * b)
-    return a * size, -(b * size)
-
-
-def complex_product(x: Complex, y: Complex) -> Complex:
-    return x[0] * y[0] - x[1] * y[1], x[0] * y[1] + x[1] * y[0]
-
-
-def minus(x: Complex, y: Complex) -> Complex:
-    return x[0] - y[0], x[1] - y[1]
-
-
-def _sum(values: Sequence[Complex]) -> Complex:
-    total = values[0]
-    for x in values[1:]:
-        total = total[0] + x[0], total[1] + x[1]
-    return total

@@ -30,7 +30,7 @@ from leastaction.backends.fused.patterns import departing, factored, places_of, 
 from leastaction.backends.fused.separable import by_mass
 from leastaction.backends.fused.shifted_systems import slopes_at
 from leastaction.backends.fused.uniqueness import one_root
-from leastaction.program import Builder, Program, indices
+from leastaction.program import Builder, Program
 from leastaction.step.rows import SideBySide, apply, numbers, size
 from leastaction.step.verdict import TINY
 
@@ -147,4 +147,4 @@ def _stiffen(own: Chords, rows: SideBySide, B: Builder) -> Program:
         "rate": [1.0],
         **{name: [0.0] for name in ("outer", "soft_before", "soft_doubt", "soft_iterations")},
     }
-    return B.build(**{name: indices(values, B) for name, values in after.items()})
+    return B.finished(**after)

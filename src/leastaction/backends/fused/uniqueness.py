@@ -38,7 +38,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from leastaction.backends.fused.elimination import multiplications, slopes_of
+from leastaction.backends.fused.elimination import multiplications, slopes_of, square
 from leastaction.backends.fused.mass import mass_of
 from leastaction.methods import Galerkin
 from leastaction.program import Builder, Program, Value
@@ -78,18 +78,17 @@ def _written(step: Step, slopes: Program) -> Program:
     """The same; `slopes` are f_q and its radii."""
     n, mass = step.n, mass_of(step)
     B = Builder([("t", 1), ("h", 1), ("q", n), ("way", n), ("params", step.params)])
-    (h,), nothing, c = B.values("h"), Value(B, B.const(0.0)), firmness(step.method)
+    (h,), nothing, c = B.values("h"), B.number(0.0), firmness(step.method)
     assert c is not None
-    read = {name: B.input(name) for name in READ}
-    wide = BEYOND * nearness(step.method)
-    read |= {"t_radius": [abs(h).k], "q_radius": [(a * wide).k for a in B.values("way")]}
+    read, wide = B.blocks(), BEYOND * nearness(step.method)
+    read |= {"t_radius": [abs(h)], "q_radius": [a * wide for a in read["way"]]}
     found, given = (
-        B.inline(program, **{name: read.get(name, [nothing.k] * size) for name, size in program.inputs})
+        B.at(program, {name: read.get(name, [nothing] * size) for name, size in program.inputs})
         for program in (slopes, mass.program)
     )
-    masses = [Value(B, k) for k in given["m_v"]]
-    M = [[masses[j] if j == k else nothing for k in range(n)] for j in range(n)] if mass.diagonal else _rows(masses, n)
-    force, radius = (_rows([Value(B, k) for k in found[name]], n) for name in ("f_q", "f_q_radius"))
+    masses = given["m_v"]
+    M = [[masses[j] if j == k else nothing for k in range(n)] for j in range(n)] if mass.diagonal else square(masses)
+    force, radius = (square(found[name]) for name in ("f_q", "f_q_radius"))
     curved = [[a - h * h * b for a, b in zip(*rows, strict=True)] for rows in zip(M, force, strict=True)]
     varied = [[a * LEAST - h * h * (b * c) for a, b in zip(*rows, strict=True)] for rows in zip(M, force, strict=True)]
     for j, row in enumerate(varied):
@@ -97,19 +96,15 @@ def _written(step: Step, slopes: Program) -> Program:
     unique = _definite(B, curved)
     if step.branching:
         unique = unique & _definite(B, varied)
-    return B.build(unique=[unique.k])
-
-
-def _rows(values: Sequence[Value], n: int) -> list[list[Value]]:
-    return [list(values[j * n : (j + 1) * n]) for j in range(n)]
+    return B.finished(unique=[unique])
 
 
 def _definite(B: Builder, matrix: Sequence[Sequence[Value]]) -> Value:
     """Whether all pivots of a symmetric matrix, of which half is read, are positive."""
-    rows, found = [list(row) for row in matrix], Value(B, B.const(1.0))
+    rows, found = [list(row) for row in matrix], B.number(1.0)
     for k, pivot in enumerate(row[j] for j, row in enumerate(rows)):
         found = found & (pivot > 0.0)
-        below = [i for i in range(k + 1, len(rows)) if B.constant(rows[i][k].k) != 0]
+        below = [i for i in range(k + 1, len(rows)) if rows[i][k].known != 0]
         inverse = 1.0 / pivot if below else pivot
         for i in below:
             factor = rows[i][k] * inverse

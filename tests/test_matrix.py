@@ -88,6 +88,13 @@ def same(one, other, how):
         assert a.shape == b.shape and (a == b).all(), name
 
 
+@pytest.mark.parametrize("method", ["simpson", "P3N3Q6Gau", "rk4", "rk4-lagrange"])
+def test_a_run_with_derivatives_has_the_bits_of_one_without(method):
+    whole, plain = (run(SYSTEMS["Lagrangian"], method, False, None, tangent=tangent) for tangent in (True, False))
+    assert (whole.q == plain.q).all()
+    assert (whole.p == plain.p).all()
+
+
 @pytest.mark.parametrize("digits", [None, 30])
 @pytest.mark.parametrize("kind", SYSTEMS)
 @pytest.mark.parametrize("many", [False, True], ids=["one", "many"])

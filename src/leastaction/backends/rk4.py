@@ -177,13 +177,14 @@ class RK4Stepper(Forgetful):
         """
         n, C = self._system.n, self.row.varied
         t = np.asarray(self._start.t + k * self._start.h, float)
-        program = momenta(self._system, *(("q", "v", *self._outer) if C else ()))
-        found = evaluate(program, np.concatenate([t[:, None], states[:, : 2 * n], params], axis=1))
+        at = np.concatenate([t[:, None], states[:, : 2 * n], params], axis=1)
+        p = evaluate(momenta(self._system), at)  # with derivatives in one Program p would be rounded otherwise
+        by = evaluate(momenta(self._system, "q", "v", *self._outer), at)[:, n:] if C else p[:, :0]
         turned = np.tile(np.eye(C, max(C, 2 * n)), (len(states), 1, 1))
         turned[..., : 2 * n] = states[:, 2 * n :].reshape(len(states), C, 2 * n)
         if self._outer:
             turned[:, -1, -1] = k
-        return found[:, :n], found[:, n:].reshape(len(states), n, C and max(C, 2 * n)), turned
+        return p, by.reshape(len(states), n, C and max(C, 2 * n)), turned
 
     def steps(self) -> NDArray[np.int64]:
         return self._counts[: self.size, 1].copy()

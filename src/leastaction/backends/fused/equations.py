@@ -85,6 +85,9 @@ def equations(step: Step) -> Equations:
                 ]
             at = B.inline(term.slopes, **{name: read[name] for name, _ in term.slopes.inputs})
             mass = mass or at.get("m_v", [])
+            if "g_q" in at:
+                ways = [dot(B, gather["q"], [z[place] for place in own]) for own in places["q"]]
+                at["g"] = _unrounded(B, at["g"], at["g_q"], q, ways, read["q"])
             for out in ("f", "m", "g"):
                 if out not in at:
                     continue
@@ -118,6 +121,18 @@ def equations(step: Step) -> Equations:
         last = R.rows[places["f"][j][s - 1]]
         last[0] = B.sub(last[0], p[j])
     return Equations(B, [x for (x,) in R.rows], [x for (x,) in I.rows], J.rows, G.rows, by_q.rows, I_by_q.rows, mass)
+
+
+def _unrounded(
+    B: Builder, g: Sequence[int], g_q: Sequence[int], q: Sequence[int], ways: Sequence[int], rounded: Sequence[int]
+) -> list[int]:
+    """g where the ways lead from q, from g where the sums of both were rounded to.
+
+    Without what rounding took, g is zero wherever between two numbers q + z is: it stays on the side that it came from,
+    as with dry friction, and the energy of a mass on a rod drifts.
+    """
+    lost, n = [B.add(B.sub(a, sum_), way) for a, way, sum_ in zip(q, ways, rounded, strict=True)], len(q)
+    return [B.add(value, dot(B, g_q[i * n : (i + 1) * n], lost)) for i, value in enumerate(g)]
 
 
 def _columns(

@@ -67,6 +67,9 @@ def equations(step: Step) -> Equations:
                 read[block] = [a + b for a, b in zip(begin, moved, strict=True)]
             at = B.at(term.slopes, read)
             mass = mass or at.get("m_v", [])
+            if "g_q" in at:
+                ways = [dot(gather["q"], [z[place] for place in own]) for own in places["q"]]
+                at["g"] = _unrounded(at["g"], at["g_q"], q, ways, read["q"])
             for out in GIVEN:
                 if out not in at:
                     continue
@@ -85,6 +88,18 @@ def equations(step: Step) -> Equations:
     R, impulse = ([row[N] for row in part] for part in (sums[:N], sums[N:]))
     jacobian, slope = ([row[:N] for row in part] for part in (sums[:N], sums[N:]))
     return Equations(B, R, impulse, jacobian, slope, mass)
+
+
+def _unrounded(
+    g: Sequence[Value], g_q: Sequence[Value], q: Sequence[Value], ways: Sequence[Value], rounded: Sequence[Value]
+) -> list[Value]:
+    """g where the ways lead from q, from g where the sums of both were rounded to.
+
+    Without what rounding took, g is zero wherever between two numbers q + z is: it stays on the side that it came from,
+    as with dry friction, and the energy of a mass on a rod drifts.
+    """
+    lost, n = [(a - whole) + way for a, way, whole in zip(q, ways, rounded, strict=True)], len(q)
+    return [value + dot(g_q[i * n : (i + 1) * n], lost) for i, value in enumerate(g)]
 
 
 def _columns(

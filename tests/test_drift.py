@@ -117,7 +117,7 @@ def test_rounding_does_not_choose_where_shifted_chords_end():
 
 
 def test_constraints_know_what_rounding_took_from_places():
-    """With g at rounded places the energy of a mass on a rod drifted by up to 2.8·10⁻⁴ ε a step, 28 standard errors."""
+    """With g at rounded places the energy of a mass on a rod drifted by up to 2.9·10⁻⁴ ε a step, 22 standard errors."""
     assert significance("rod", "P8N8Q16Gau", 0.05, steps=20_000, starts=3, neighbours=64) < 4
 
 

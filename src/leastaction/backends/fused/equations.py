@@ -95,8 +95,8 @@ def _unrounded(
 ) -> list[Value]:
     """g where the ways lead from q, from g where the sums of both were rounded to.
 
-    Without what rounding took, g is zero wherever between two numbers q + z is: it stays on the side that it came from,
-    as with dry friction, and the energy of a mass on a rod drifts.
+    Without what rounding took, g is zero wherever between two numbers q + z is: it may stay on the side that it came
+    from, and the energy of a mass on a rod drifts.
     """
     lost, n = [(a - whole) + way for a, way, whole in zip(q, ways, rounded, strict=True)], len(q)
     return [value + dot(g_q[i * n : (i + 1) * n], lost) for i, value in enumerate(g)]

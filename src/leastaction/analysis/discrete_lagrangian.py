@@ -457,7 +457,8 @@ class DiscreteLagrangian:
     def agreement(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> float:
         """How far the two-point map is from a step of `la.integrate`, relative: round-off.
 
-        The step of `la.integrate` from the right Legendre transform (q1, p1) leads to (q2, D₂L_d(q1, q2)).
+        The step of `la.integrate` from the right Legendre transform (q1, p1) leads to (q2, D₂L_d(q1, q2)), and L_d gives
+        p1 = −D₁L_d(q1, q2).
 
         Parameters
         ----------
@@ -478,7 +479,8 @@ class DiscreteLagrangian:
         with reals.working():
             p1, p2 = before["p_right"], after["p_right"]
             size_q, size_p = abs(second).max() + abs(q2).max(), abs(p1).max() + abs(p2).max()
-            return float(max(abs(path.q[-1] - q2).max() / (size_q or 1), abs(path.p[-1] - p2).max() / (size_p or 1)))
+            missed = max(abs(path.p[-1] - p2).max(), abs(after["p_left"] - p1).max())
+            return float(max(abs(path.q[-1] - q2).max() / (size_q or 1), missed / (size_p or 1)))
 
     # Structure.
 

@@ -81,6 +81,15 @@ def test_two_point_map_is_the_map_of_states(name, method, digits):
         assert abs(right - left).max() < (1e-36 if digits else 1e-13) * max(1, abs(right).max())
 
 
+@pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")
+def test_where_a_step_and_the_discrete_lagrangian_take_different_motions_the_map_says_so():
+    """h is half of a period: between q1 and the q2 of the step there are two motions."""
+    Ld = la.discrete_lagrangian(la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1), "simpson", 3)
+    with pytest.raises(ArithmeticError, match="L_d takes another motion; shorten h"):
+        Ld.next([0.0], [2.0])
+    assert Ld.agreement([1.0], [-1.0]) < 1e-15
+
+
 def test_a_run_by_two_points_is_a_run():
     system, q0, _ = two_points("double-pendulum")
     path = la.integrate(system, "simpson", q0, v0=[0.1, -0.2], h=0.05, steps=20)

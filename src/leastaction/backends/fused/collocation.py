@@ -116,7 +116,6 @@ def collocated(
         rate=x["rate"][0],
         again=not stiff,
         twice=twice,
-        swiftly=twice and rows.side_by_side,
     )
     asked = stiff and one_root(step) is not None
     going = ~seen.found["ended"] & seen.found["keep"]

@@ -11,6 +11,7 @@ from leastaction.program import Builder, Value, dot
 from leastaction.step.form import Step, stencils
 
 READ, GIVEN = ("q", "v", "multipliers"), ("f", "m", "g")
+COARSE = 2  # of steps of at most this degree truncation hides what rounding does
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def equations(step: Step) -> Equations:
                 read[block] = [a + b for a, b in zip(begin, moved, strict=True)]
             at = B.at(term.slopes, read)
             mass = mass or at.get("m_v", [])
-            if "g_q" in at:
+            if "g_q" in at and s > COARSE:
                 ways = [dot(gather["q"], [z[place] for place in own]) for own in places["q"]]
                 at["g"] = _unrounded(at["g"], at["g_q"], q, ways, read["q"])
             for out in GIVEN:
@@ -96,7 +97,8 @@ def _unrounded(
     """g where the ways lead from q, from g where the sums of both were rounded to.
 
     Without what rounding took, g is zero wherever between two numbers q + z is: it may stay on the side that it came
-    from, and the energy of a mass on a rod drifts.
+    from, and the energy of a mass on a rod drifts. Steps of degrees up to COARSE, whose truncation hides the drift, do
+    without: their iterations would not end as early.
     """
     lost, n = [(a - whole) + way for a, way, whole in zip(q, ways, rounded, strict=True)], len(q)
     return [value + dot(g_q[i * n : (i + 1) * n], lost) for i, value in enumerate(g)]

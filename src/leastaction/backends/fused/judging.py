@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import or_
 from typing import Any
 
 from leastaction.program import Value
 from leastaction.step.form import Step
-from leastaction.step.rows import Row, Rows, numbers, size
+from leastaction.step.rows import Row, Rows, size
 from leastaction.step.verdict import FAR, STILL, verdict
 
 
@@ -36,38 +34,31 @@ def judged(
     twice: bool = False,
     final: bool = True,
     unique: Value | None = None,
-    swiftly: bool = False,
 ) -> Seen:
     """The verdict on increments, a row for each coordinate.
 
     x has before, iterations, doubt; and rows with a number for each coordinate, scale, floor and reach.
     A `rate` by which increments are known to shrink is used where rounding keeps them from shrinking. Where the verdict
     is not `final`, another iteration follows that checks whether all numbers are finite, and how far the root is.
-    `unique` tells of one root within reach. `swiftly`, increments are measured by the scale before them, which is known
-    early: then nothing waits for quotients.
+    `unique` tells of one root within reach.
     """
-    sizes, top = [size(row) for row in moves], rows.packed([size(row) for row in new])
+    moved, top = rows.packed([size(row) for row in moves]), rows.packed([size(row) for row in new])
     scale = [a.op("max", b) for a, b in zip(x["scale"], top, strict=True)]
-    if swiftly:
-        largest, reaches = measured(rows, x, sizes), numbers(rows, x["reach"], len(sizes))
-        off = rows.largest([reduce(or_, [reach < a for reach, a in zip(reaches, sizes, strict=True)])])
-    else:
-        moved = rows.packed(sizes)
-        still = [(b <= a * STILL).op("if", a) for a, b in zip(x["floor"], scale, strict=False)]
-        beyond = [(a - b).op("max", 0.0) for a, b in zip(moved, still, strict=False)]
-        largest = rows.largest([a / b for a, b in zip(beyond, scale, strict=True)])
-        off = rows.largest([reach < a for reach, a in zip(x["reach"], moved, strict=False)])
+    still = [(b <= a * STILL).op("if", a) for a, b in zip(x["floor"], scale, strict=False)]
+    beyond = [(a - b).op("max", 0.0) for a, b in zip(moved, still, strict=False)]
+    largest = rows.largest([a / b for a, b in zip(beyond, scale, strict=True)])
+    limits = list(zip(x["reach"], moved, scale, strict=False))
     seen = {
         **{name: x[name][0] for name in ("before", "iterations", "doubt")},
         "size": largest,
         "sound": finite(largest),
-        "off": off,
+        "off": rows.largest([reach < a for reach, a, _ in limits]),
         "far": largest * 0.0,
     }
     if final:
         total = sum((d for row in moves for d in row), moves[0][0] * 0.0)
         seen["sound"] &= ~rows.largest([(total - total).op("ne", 0.0)])
-        seen["far"] = rows.largest([reach * FAR < b for reach, b in zip(x["reach"], scale, strict=False)])
+        seen["far"] = rows.largest([reach * FAR < b for reach, _, b in limits])
     found = verdict(
         seen, fresh=fresh, chords=chords, checked=step.checked, known=rate, again=again, twice=twice, unique=unique
     )
@@ -79,16 +70,6 @@ def judged(
         "left": [found["left"]],
     }
     return Seen(found, after)
-
-
-def measured(rows: Rows, x: dict[str, list[Value]], sizes: Sequence[Value]) -> Value:
-    """The size of increments, measured by the scale before them; as by a scale that has grown with them, no increment
-    is longer than two: from one end of a step to the other. A coordinate that others set in motion had no scale.
-    """
-    still = [(b <= a * STILL).op("if", a) for a, b in zip(x["floor"], x["scale"], strict=True)]
-    units, floors = (numbers(rows, row, len(sizes)) for row in ([1 / a for a in x["scale"]], still))
-    beyond = [(a - b) * unit for a, b, unit in zip(sizes, floors, units, strict=True)]
-    return rows.largest(beyond).op("max", 0.0).op("min", 2.0)
 
 
 def finite(x: Any) -> Value:

@@ -162,7 +162,7 @@ def move(S, z, scale, reach, floor, replace, active):
         size, off, far, total = larger(size, ratio), larger(off, beyond), larger(far, away), add(total, added)
         noisy = larger(noisy, part)
     see(S, size, off, far, total)
-    if S.summed == 0:
+    if S.summed == 0 and S.multipliers == 0:  # the floors of constraints know no h: nothing shrinks below them
         put(S.seen, NOISY, S.lanes, largest_of(noisy) if S.lanes == 1 else noisy)
 
 

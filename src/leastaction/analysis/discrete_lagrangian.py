@@ -457,8 +457,8 @@ class DiscreteLagrangian:
     def agreement(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> float:
         """How far the two-point map is from a step of `la.integrate`, relative: round-off.
 
-        The step of `la.integrate` from the right Legendre transform (q1, p1) leads to (q2, D₂L_d(q1, q2)), and L_d gives
-        p1 = −D₁L_d(q1, q2).
+        The step of `la.integrate` from the right Legendre transform (q1, p1) leads to (q2, D₂L_d(q1, q2)), and p1 is
+        −D₁L_d(q1, q2).
 
         Parameters
         ----------

@@ -78,8 +78,8 @@ noise on to all. Where continuation was needed, x_j is computed, and continuatio
 no root without them. From then on, as long as coordinate j moves by little of x_j (STILL NOISE), increments count by
 what they exceed NOISE x_j, and the reach is at least that. But x_j is a bound, and what shrinks is no noise: in the
 loops, without constraints, an iteration goes on as long as its increments, in units of the floors, shrink by half, and
-what comes next is not negligible beside x_j. Steps of many stiff coordinates ended too early without this rule, and their momenta, by h f_q
-δz, were off by 10⁵ ε (`tests/test_dense_mass.py`).
+what comes next is not negligible beside x_j. Steps of many stiff coordinates ended too early without this rule, and
+their momenta, by h f_q δz, were off by 10⁵ ε (`tests/test_dense_mass.py`).
 
 The rounding of momenta. Where a mass is ill-conditioned, as that of a long chain in angles, the rounding of momenta is
 a large part of a step: 10⁻¹³ with twenty links, 10⁻¹² with fifty. A mass chord moves momenta by M dz/h. Momenta are

@@ -74,13 +74,14 @@ def strays(method, g, h, states):
 )
 def test_no_step_leaps_over_a_pole(s, groups, how):
     rng, method, steps = fresh_generator(), f"P{s}N{s}Q{2 * s}Gau", 0
-    for _ in range(groups):
+    drawn = 0
+    while drawn < groups or steps < 8 * groups:  # where h is long, whole groups of runs may fail, as they should, at once
         g, h = rng.uniform(0.0, 2.0), rng.uniform(0.3, 1.2)
         states, _ = how(method, *starts(rng, 8), h=h, params={"g": g})
         count, found = strays(method, g, h, states)
         assert not found, (g, h, found)
-        steps += count
-    assert steps >= 8 * groups
+        steps, drawn = steps + count, drawn + 1
+        assert drawn < 10 * groups
 
 
 @pytest.mark.parametrize("momentum", [0.0, 1e-17, -1e-12])

@@ -75,7 +75,7 @@ def strays(method, g, h, states):
 def test_no_step_leaps_over_a_pole(s, groups, how):
     rng, method, steps = fresh_generator(), f"P{s}N{s}Q{2 * s}Gau", 0
     drawn = 0
-    while drawn < groups or steps < 8 * groups:  # where h is long, whole groups of runs may fail, as they should, at once
+    while drawn < groups or steps < 8 * groups:  # with a long h all runs of a group may fail, as they should
         g, h = rng.uniform(0.0, 2.0), rng.uniform(0.3, 1.2)
         states, _ = how(method, *starts(rng, 8), h=h, params={"g": g})
         count, found = strays(method, g, h, states)

@@ -179,7 +179,7 @@ class RK4Stepper(Forgetful):
         t = np.asarray(self._start.t + k * self._start.h, float)
         at = np.concatenate([t[:, None], states[:, : 2 * n], params], axis=1)
         p = evaluate(momenta(self._system), at)  # with derivatives in one Program p would be rounded otherwise
-        by = evaluate(momenta(self._system, "q", "v", *self._outer), at)[:, n:] if C else p[:, :0]
+        by = evaluate(momenta(self._system, "q", "v", *self._outer).select("by"), at) if C else p[:, :0]
         turned = np.tile(np.eye(C, max(C, 2 * n)), (len(states), 1, 1))
         turned[..., : 2 * n] = states[:, 2 * n :].reshape(len(states), C, 2 * n)
         if self._outer:

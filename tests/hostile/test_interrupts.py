@@ -80,6 +80,58 @@ def test_an_interrupt_while_something_is_freed_is_not_dropped(monkeypatch):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_an_interrupt_of_another_handler_is_not_dropped_either(monkeypatch):
+    def handler(number, frame):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+    monkeypatch.setattr(single_module, "prepare", lambda *plan: PressesWhenFreed() and {})
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        with pytest.raises(KeyboardInterrupt, match="run was prepared, before its first step"):
+            la.integrate(la.Lagrangian(kepler, n=2), "simpson", **START, steps=50)
+        assert signal.getsignal(signal.SIGINT) is handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+IGNORED = """
+import os, signal, threading
+import leastaction as la
+
+def kepler(q, v):
+    if PREPARING:
+        signal.raise_signal(signal.SIGINT)
+    return v @ v / 2 + 1 / (q @ q) ** 0.5
+
+assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+how = dict(h=0.01, steps=200_000, every=200_000)
+if not PREPARING:
+    pressed = threading.Event()
+
+    def press():
+        while not pressed.wait(0.001):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=press).start()
+try:
+    found = la.RUN(la.Lagrangian(kepler, n=2), "simpson", [[1.0, 0.0]] if MANY else [1.0, 0.0], [0.0, 1.1], **how)
+finally:
+    PREPARING or pressed.set()
+assert found.t[-1] == 2000.0 and signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+"""
+
+
+@pytest.mark.parametrize("preparing", [True, False], ids=["preparing", "running"])
+@pytest.mark.parametrize("run", ["integrate", "ensemble"])
+def test_where_interrupts_are_ignored_runs_go_on(run, preparing):
+    """A shell without job control starts jobs in the background with SIGINT ignored: Ctrl-C is for another program."""
+    code = IGNORED.replace("PREPARING", str(preparing)).replace("MANY", str(run == "ensemble")).replace("RUN", run)
+    command = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_command_line_says_it_too(monkeypatch, capsys):
     monkeypatch.setattr(single_module, "prepare", lambda *plan: signal.raise_signal(signal.SIGINT))
     assert main(["run", "pendulum", "--method", "simpson", "--h", "0.1", "--t-end", "1"]) == 130

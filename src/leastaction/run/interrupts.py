@@ -17,10 +17,10 @@ def interruptible(stop: Callable[[], None], finished: Callable[[], bool]) -> Ite
     """Ctrl-C, in the main thread, asks the run to stop between two pieces; a second one is an ordinary interrupt.
 
     An interrupt is never lost: if it came during the last piece, the run is `finished` all the same, and a warning
-    tells of the interrupt.
+    tells of the interrupt. Where SIGINT is ignored, as in a job that a script runs in the background, it stays so.
     """
     before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or before is None:
+    if threading.current_thread() is not threading.main_thread() or before in (None, signal.SIG_IGN):
         yield
         return
     asked = False
@@ -52,15 +52,18 @@ def preparing(rest: str) -> Iterator[None]:
 
     def note(number: int, frame: Any) -> None:
         nonlocal asked
-        asked = True
         assert callable(before)
-        before(number, frame)
+        try:
+            before(number, frame)
+        except KeyboardInterrupt:
+            asked = True
+            raise
 
     if ours:
         signal.signal(signal.SIGINT, note)
     try:
         yield
-        if asked and before is signal.default_int_handler:
+        if asked:
             raise KeyboardInterrupt
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted while the run was prepared, before its first step: {rest}") from None

@@ -765,11 +765,13 @@ def test_steps_take_no_memory(method):
     stepper = GalerkinStepper(system, la.method(method), Start(0.0, q, v.copy(), v, 0.01, system.values()))
     rows = np.zeros((1, 1, 2 * n))
     stepper.advance(5, 0, 0, rows)
-    tracemalloc.start()
-    stepper.advance(50, 0, 0, rows)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 10_000
+    peaks = []
+    for steps in (5, 50):  # a call may take memory, as with guard zones
+        tracemalloc.start()
+        stepper.advance(steps, 0, 0, rows)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] + 1_000
 
 
 # What is refused.

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.galerkin import GalerkinStepper
+from leastaction.backends.guarded import between_zones
 from leastaction.backends.native import loop
 from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, Failure
@@ -64,12 +65,12 @@ class ComposedStepper(Forgetful):
         begun, last = self.done, len(self.phases) - 1
         for phase in self.phases:
             phase.drive(begun, steps)
-        table = [
-            phase.run.addresses(*((every, first, rows) if k == last else (0, 0, rows)))
-            for k, phase in enumerate(self.phases)
-        ]
-        numbers = len(table), begun, steps, self._run.address
-        self._loop(np.array(table, np.int64), *numbers, self._home, self._directions)
+        for k, phase in enumerate(self.phases):
+            phase.run.tell(*((every, first) if k == last else (0, 0)), rows)
+        given = [x for phase in self.phases for x in phase.run.given(rows)]
+        with between_zones("the phases", given) as safe:
+            table = np.array([x if isinstance(x, int) else x.ctypes.data for x in safe], np.int64)
+            self._loop(table, len(self.phases), begun, steps, self._run.address, self._home, self._directions)
         return int(self.steps().max()) - begun
 
     def steps(self) -> NDArray[np.int64]:

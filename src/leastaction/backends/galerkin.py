@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.backends.guarded import guarded
 from leastaction.backends.layout import CONTINUED, ITERATIONS, SOLVER, STATUS, STEPS
 from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, Failure
@@ -137,7 +138,8 @@ class GalerkinStepper:
         self.run.note(*self._notes)
 
     def note(self, after: list[int]) -> bool:
-        states = np.full((self.size, len(after), 2 * self.run.backend.room), np.nan)
+        states = guarded((self.size, len(after), 2 * self.run.backend.room), "states noted")
+        states.fill(np.nan)
         self._notes = np.array(after, float), states
         self.run.note(*self._notes)
         return True

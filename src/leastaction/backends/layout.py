@@ -8,7 +8,8 @@ hold one number of all control points. Rows of unknowns and of equations, one fo
 multipliers), are `width` vectors long.
 
 Shapes. Beside a record's own numbers they name W; `room`, the numbers that hold one number of every coordinate of a
-trajectory; `dense` and `full`, one where there are such matrices and else zero; and how many numbers a kernel gives.
+trajectory; `dense` and `full`, one where there are such matrices and else zero; how many numbers a kernel gives; and
+`scratch` and `pushed_scratch`, what all kernels of a run need to work in (`solver.Solvers`).
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ TEAM = Record.of(
         "helpers": "threads beside the first",
         "nap": "address of what lets a thread sleep, …",
         "nap_time": "… and for how long",
-        "room": "numbers for kernels to work in, of each cell, …",
+        "scratch": "numbers for kernels to work in, of each cell, …",
         "width": "… and of those that they give",
     },
     tally={
@@ -141,7 +142,7 @@ TEAM = Record.of(
         "errors": ("cells, candidates W", "of predictions, of each cell"),
         "b": ("cells, s W", "increments of one coordinate, of each cell"),
         "scaled": ("cells, width", "what kernels give, of each cell"),
-        "work": ("cells, room", "theirs to work in, of each cell"),
+        "work": ("cells, scratch", "theirs to work in, of each cell"),
     },
 )
 
@@ -358,7 +359,7 @@ SOLVER = Record.of(
         ),
         "floor": ("room", "increments of each coordinate that are rounding"),
         "argument": ("1", "small inputs"),
-        "work": "the kernels' own",
+        "work": ("scratch", "the kernels' own"),
         "scale": ("components", "per component"),
         "reach": ("room", "per coordinate"),
         "length": ("n", "per coordinate, how long the latest steps were"),
@@ -537,7 +538,7 @@ RUN = Record.of(
         "choice": ("lanes", ""),
         "active": ("lanes", "which lanes iterate"),
         "push": (
-            "pushed",
+            "pushed_scratch",
             "what the kernels' numbers change by along a direction, (groups, outputs, W) and (groups, inputs, W)",
         ),
         "sensitive_h": "the step for which the coefficients of the sensitive terms are",

@@ -23,6 +23,7 @@ import numpy as np
 
 from leastaction import kernel
 from leastaction.backends import built
+from leastaction.backends.guarded import GUARDING, between_zones
 from leastaction.kernel import compile_object, link_ir, load_object
 
 _SYMBOL = "loop"  # the name of a loop in its machine code
@@ -79,7 +80,12 @@ class Loop:
         self._memory = [_MEMORY.get(kind) for kind in LOOPS[name]]
 
     def __call__(self, *given: Any) -> None:
-        self.start(*self.arguments(*given))
+        arguments = self.arguments(*given)
+        if not GUARDING:
+            self.start(*arguments)
+            return
+        with between_zones(self.name, given) as safe:
+            self.start(*self.arguments(*safe))
 
     def arguments(self, *given: Any) -> list[Any]:
         """What the machine code takes for these; arrays live as long as it."""

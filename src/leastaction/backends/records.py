@@ -9,7 +9,8 @@ Python lays out, and the description of each field:
     integers    an array of integers
 
 An array may have a shape, such as "groups, inputs, W": how many numbers it has, in sums and products of the record's
-own numbers and of sizes that are given with them. Then it is room to work in, and begins with zeros.
+own numbers and of sizes that are given with them. Then it is room to work in, and begins with zeros. What kernels need
+to work in is asked of all of them before memory is laid out: these sizes are given at the end (`Memory.finish`).
 
 In memory a record is a row of 64-bit integers: the number itself, or the offset of its array in the integers or the
 doubles.
@@ -17,8 +18,8 @@ doubles.
 
 from __future__ import annotations
 
-import ctypes
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,8 +28,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-LINE = 8  # numbers in a cache line: arrays begin with one, so that no vector lies across two
-_BYTES = ctypes.c_char * 0
+from leastaction.backends.guarded import copied, pitch, side_by_side
+
+LATE = {"scratch", "pushed_scratch"}  # sizes that are known when all kernels of a run are
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,16 @@ class Field:
             return math.prod(int(word) if word.isdigit() else int(sizes[word]) for word in words.split())
 
         return math.prod(sum(map(product, extent.split("+"))) for extent in self.shape.split(","))
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The sizes in the shape."""
+        return frozenset(word for word in re.findall(r"\w+", self.shape) if not word.isdigit())
+
+    @cached_property
+    def late(self) -> bool:
+        """Whether this depends on sizes that are given at the end."""
+        return not LATE.isdisjoint({self.name, *self.words})
 
 
 @dataclass(frozen=True)
@@ -71,13 +83,12 @@ class Record:
     @cached_property
     def given(self) -> frozenset[str]:
         """The names of the fields without a shape."""
-        return frozenset(field.name for field in self.fields if not field.shape)
+        return frozenset(field.name for field in self.fields if not field.shape and not field.late)
 
     @cached_property
     def known(self) -> frozenset[str]:
         """The names of all fields, and of the sizes in their shapes."""
-        words = " ".join(field.shape for field in self.fields).replace(",", " ").replace("+", " ").split()
-        return frozenset(self._places) | {word for word in words if not word.isdigit()}
+        return frozenset(self._places).union(*(field.words for field in self.fields))
 
     def place(self, name: str) -> int:
         """Where a field is in the record's row of integers."""
@@ -88,10 +99,9 @@ class Memory:
     """Integers and doubles in which records are laid out."""
 
     def __init__(self) -> None:
-        self._integers: list[NDArray[np.int64]] = []
-        self._count = 0  # of integers
-        self._doubles: list[NDArray[np.float64]] = []
-        self._length = 0
+        self._parts: dict[str, list[tuple[str, NDArray[Any]]]] = {"integers": [], "reals": []}
+        self._ends = {"integers": 0, "reals": 0}
+        self._late: list[tuple[int, int, Record, Field, Mapping[str, Any]]] = []
         self._arrays: dict[tuple[int, str], tuple[str, int, int]] = {}
         self.I = np.zeros(0, np.int64)
         self.D = np.zeros(0)
@@ -99,14 +109,14 @@ class Memory:
     def copy(self) -> Memory:
         """A copy, to which further records can be added; the records in it are not laid out again."""
         other = Memory()
-        other._integers, other._doubles = self._integers.copy(), self._doubles.copy()
-        other._count, other._length, other._arrays = self._count, self._length, self._arrays.copy()
+        other._parts = {kind: parts.copy() for kind, parts in self._parts.items()}
+        other._ends, other._late, other._arrays = self._ends.copy(), self._late.copy(), self._arrays.copy()
         return other
 
     def duplicate(self) -> Memory:
         """A memory that is laid out, with numbers of its own."""
         other = Memory()
-        other._arrays, other.I, other.D = self._arrays, self.I.copy(), aligned(self.D)
+        other._arrays, other.I, other.D = self._arrays, copied(self.I), copied(self.D)
         return other
 
     def add(self, *records: tuple[Record, Mapping[str, Any]]) -> int:
@@ -114,42 +124,49 @@ class Memory:
 
         An array takes its numbers, or how many zeros to begin with; one that has a shape may be left out.
         """
-        begin = place = self._count
+        if self.I.size:
+            raise RuntimeError(f"the record {records[0][0].name} comes after memory was laid out")
         rows = np.zeros(sum(len(record.fields) for record, _ in records), np.int64)
-        self._integers.append(rows)
-        self._count += len(rows)
+        begin = place = self._append("integers", "records", rows)
         for record, values in records:
             if not record.given <= values.keys() <= record.known:
                 raise TypeError(f"{record.name}: {record.given - values.keys()}, {values.keys() - record.known}")
-            for k, field in enumerate(record.fields):
-                value = values[field.name] if field.name in values else field.size(values)
-                rows[place - begin + k] = self._put(place, field, value)
+            for k, field in enumerate(record.fields, place):
+                if field.late:
+                    self._late.append((k, place, record, field, values))
+                else:
+                    rows[k - begin] = self._put(place, record, field, values)
             place += len(record.fields)
         return begin
 
-    def _put(self, place: int, field: Field, value: Any) -> int:
+    def finish(self, **sizes: int) -> Memory:
+        """The memory itself, laid out with the sizes that are known now; no record can be added afterwards."""
+        late = [
+            (k, self._put(place, record, field, {**values, **sizes})) for k, place, record, field, values in self._late
+        ]
+        self.I = side_by_side(self._parts["integers"], np.int64)
+        self.D = side_by_side(self._parts["reals"])
+        for k, value in late:
+            self.I[k] = value
+        return self
+
+    def _put(self, place: int, record: Record, field: Field, values: Mapping[str, Any]) -> int:
+        """What a record's row of integers holds of a field."""
+        value = values[field.name] if field.name in values else field.size(values)
         if field.kind in ("number", "tally"):
             return int(value)
-        zeros = isinstance(value, int)
-        if field.kind == "integers":
-            flat: NDArray[Any] = np.zeros(value, np.int64) if zeros else np.asarray(value, np.int64).ravel()
-            offset = self._count
-            self._integers.append(flat)
-            self._count += len(flat)
-        else:
-            flat = np.zeros(value) if zeros else np.asarray(value, float).ravel()
-            offset = self._length
-            padded = -(-max(len(flat), 1) // LINE) * LINE
-            self._doubles.append(np.concatenate([flat, np.zeros(padded - len(flat))]))
-            self._length += padded
+        dtype = np.int64 if field.kind == "integers" else np.float64
+        flat: NDArray[Any] = np.zeros(value, dtype) if isinstance(value, int) else np.asarray(value, dtype).ravel()
+        offset = self._append(field.kind, f"{record.name}.{field.name}", flat)
         self._arrays[place, field.name] = (field.kind, offset, len(flat))
         return offset
 
-    def finish(self) -> Memory:
-        """The memory itself; no record can be added afterwards."""
-        self.I = np.concatenate([np.zeros(0, np.int64), *self._integers])
-        self.D = aligned(np.concatenate([np.zeros(0), *self._doubles]))
-        return self
+    def _append(self, kind: str, name: str, array: NDArray[Any]) -> int:
+        """Where an array comes behind those so far."""
+        begin = self._ends[kind]
+        self._parts[kind].append((name, array))
+        self._ends[kind] += pitch(len(array))
+        return begin
 
     def array(self, place: int, name: str) -> NDArray[Any]:
         """A field's array, of the record that begins at this place."""
@@ -159,18 +176,3 @@ class Memory:
     def number(self, place: int, record: Record, name: str) -> int:
         """Where a number or a tally of a record is among the integers."""
         return place + record.place(name)
-
-
-def aligned(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A copy that begins with a cache line."""
-    copy = aligned_zeros(values.shape)
-    copy[...] = values
-    return copy
-
-
-def aligned_zeros(shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Zeros that begin with a cache line."""
-    size = math.prod(shape)
-    memory = np.zeros(size + LINE)
-    begin = -ctypes.addressof(_BYTES.from_buffer(memory)) % (8 * LINE) // 8
-    return memory[begin : begin + size].reshape(shape)

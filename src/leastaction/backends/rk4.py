@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from leastaction.backends.field import explicit, field, momenta, slopes
 from leastaction.backends.fused.rk4 import rk4_program
+from leastaction.backends.guarded import guarded
 from leastaction.backends.layout import RK4
 from leastaction.backends.native import loop
 from leastaction.backends.points import evaluate, place_of_rest
-from leastaction.backends.records import Memory, aligned
+from leastaction.backends.records import Memory
 from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, STOPPED, Failure
 from leastaction.backends.stepper import Forgetful, Start, require_inputs
@@ -75,9 +76,8 @@ class RK4Stepper(Forgetful):
         )  # fmt: skip
         self._memory.finish()
         self._kernels, self._table = kernels, np.zeros(1)
-        self._states, self._Y = (
-            aligned(np.zeros(shape)) for shape in ((groups, self._before + numbers, L), (numbers, L))
-        )
+        self._states = guarded((groups, self._before + numbers, L), "the state of trajectories")
+        self._Y = guarded((numbers, L), "what kernels give")
         self._counts = np.zeros((groups * L, 2), np.int64)
         self._counts[self.size :, 0] = STOPPED  # lanes beyond the last trajectory never begin
         self._counts[: self.size, 0] = status

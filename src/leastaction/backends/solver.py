@@ -51,7 +51,7 @@ class Solvers:
     kernels: list[Native] = field(default_factory=list)
     terms: dict[int, int] = field(default_factory=dict)  # of each solver, where its terms are
     chords: dict[int, int] = field(default_factory=dict)  # of each solver, how many chords cost as much as Newton
-    room: int = 1  # doubles that the kernels need to work in
+    scratch: int = 1  # doubles that the kernels need to work in
     pushed: int = 1  # and the doubles for what a direction changes
     rows: list[tuple[Strips, list[int]]] = field(default_factory=list)  # sums over rows, and where their parts are
     team: int | None = None  # where the record of the threads is that share the work of a sum
@@ -59,7 +59,7 @@ class Solvers:
     def copy(self) -> Solvers:
         """The same, in a memory of its own."""
         return Solvers(
-            self.memory.copy(), self.kernels.copy(), self.terms.copy(), self.chords.copy(), self.room, self.pushed,
+            self.memory.copy(), self.kernels.copy(), self.terms.copy(), self.chords.copy(), self.scratch, self.pushed,
             self.rows.copy(), self.team,
         )  # fmt: skip
 
@@ -70,8 +70,10 @@ class Solvers:
     def compiled(self, program: Program, lanes: int, in_place: bool = False, rarely: bool = False) -> int:
         """The address of a program's kernel."""
         kernel = compile_program(program, lanes, in_place=in_place, rarely=rarely)
+        if self.memory.I.size and kernel.work > self.scratch:
+            raise RuntimeError(f"a kernel needs {kernel.work} numbers to work in, and {self.scratch} are laid out")
         self.kernels.append(kernel)
-        self.room = max(self.room, kernel.work)
+        self.scratch = max(self.scratch, kernel.work)
         return kernel.address
 
     def add(self, step: Step, lanes: int) -> int:
@@ -132,7 +134,7 @@ class Solvers:
             "W": W, "room": n, "dense": dense, "full": dense and not mass.diagonal, "saddled": n + m if m else 0,
             "point_outputs": point.output_size, "end_outputs": 0 if end is None else end.slopes.output_size,
             "scaled": max(4 * padded(points) if dense else points * W, ahead.candidates * W),
-            "b": max(numbers["lead"], numbers["mass_lead"], 4 * width * W), "work": self.room,
+            "b": max(numbers["lead"], numbers["mass_lead"], 4 * width * W),
         }  # fmt: skip
         table, middle = step.method.table, middle_of(step.method)
         return {
@@ -279,7 +281,7 @@ class Solvers:
         sizes = {
             "W": W, "room": all_n, "dense": 0, "full": 0, **dict.fromkeys(unused, 1),
             "scaled": max(len(found.tau), ahead.candidates) * W, "b": s * W, "M": all_n, "noise": all_n,
-            "scale": components * W, "work": self.room, "unit": 2 * max(W, numbers["kinds"]),
+            "scale": components * W, "unit": 2 * max(W, numbers["kinds"]),
         }  # fmt: skip
         kind: Any = np.concatenate([sums.kinds, np.zeros(all_n - n, int)]) if numbers["kinds"] > 1 else []
         table = method.table
@@ -311,7 +313,7 @@ class Solvers:
         tally = [field.name for field in TEAM.fields if field.kind == "tally"]
         return self.memory.add(
             (TEAM, {
-                "helpers": 0, "nap": 0, "nap_time": 0, "room": self.room,
+                "helpers": 0, "nap": 0, "nap_time": 0,
                 "width": max(points, ahead.candidates) * W, **dict.fromkeys(tally, 0),
                 "ticket": lines, "done": lines, **dict.fromkeys(("stop", "broken"), APART), "W": W, "s": method.s,
                 "cells": cells, "kinds": 2 * max(W, int(sums.kinds.max()) + 1), "candidates": ahead.candidates,
@@ -371,7 +373,8 @@ class Solvers:
         return self.memory.add(*((TERM, record) for record in records))
 
     def finish(self) -> Solvers:
-        self.memory.finish()
+        """Lay memory out, when all kernels have told what they need."""
+        self.memory.finish(scratch=self.scratch, pushed_scratch=self.pushed)
         return self
 
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from leastaction.backends.backend import Backend
 from leastaction.backends.fused.stiff import TABLES
+from leastaction.backends.guarded import GUARDING, check_zones, guarded
 from leastaction.backends.layout import COUNTS, ITERATIONS, MOST_THREADS, RUN, STATUS, STEPS, TEAM
 from leastaction.backends.native import loop
-from leastaction.backends.records import aligned_zeros
 from leastaction.backends.rows import Row
 from leastaction.backends.singles import SingleSteps
 from leastaction.backends.status import GOING_WELL
@@ -77,30 +77,24 @@ class Trajectories:
             self.real(name)[0] = value
         T = backend.stride
         self._run = loop("run.run")
-        self._memory = aligned_zeros((self.groups, laid.rows, T))
+        self._memory = guarded((self.groups, laid.rows, T), "the state of trajectories")
         self._memory.fill(np.nan)
         self._memory[:, -1] = part * h
         self.states = self._memory[:, : backend.size]
         if check is not None:
             self.last[...] = 0.0  # there is no step before the first
-        self._Y = aligned_zeros((1 + laid.outputs, T))
-        self._scratch = aligned_zeros((laid.work,))
-        self._looks: FloatArray = np.zeros((self.groups * backend.lanes, laid.looks, 1 + laid.look_size))
+        self._Y, self._scratch = self._room()
+        self._looks = guarded((self.groups * backend.lanes, laid.looks, 1 + laid.look_size), "steps in doubt")
         self._table: FloatArray = _NOTHING
         self._notes: tuple[FloatArray, ...] = ()
-        self.counts = np.zeros((self.groups * backend.lanes, COUNTS), np.int64)
+        self.counts = guarded((self.groups * backend.lanes, COUNTS), "counts", np.int64)
         self._looked = self.solvers.memory.array(self.place, "looked")
         self.who = self.solvers.memory.array(self.place, "who")
         self._where = np.arange(len(self.who))  # the lane of each trajectory
         # Where events are looked for, trajectories stay where they are.
         self._sorts = backend.lanes > 1 and self.groups > 1 and backend.fused and check is None
         self._sorted = self.counts.copy()  # what was counted when lanes were sorted last
-        self._given = self._arguments()
-
-    def _arguments(self) -> list[Any]:
-        """What the loop is given, but for the rows, ready to be given again and again."""
-        memory, arrays = self.solvers.memory, self._arrays(_NOTHING)
-        return self._run.arguments(memory.I, memory.D, self.place, *arrays)
+        self._given = self._run.arguments(*self.given(_NOTHING))  # but for the rows, ready to be given again and again
 
     def number(self, name: str) -> int:
         return self.solvers.memory.number(self.place, RUN, name)
@@ -179,14 +173,20 @@ class Trajectories:
             self._do(every, skipped, rows, threads)
 
     def _do(self, every: int, skipped: int, rows: FloatArray, threads: int) -> None:
-        self._tell(every, skipped, rows)
-        given = self._given
-        given[_ROWS] = self._run.argument(_ROWS, rows)
+        self.tell(every, skipped, rows)
         if threads == 1:
-            self._run.start(*given)
+            self._start(rows)
             return
         with self.helped(threads):
-            self._run.start(*given)
+            self._start(rows)
+
+    def _start(self, rows: FloatArray) -> None:
+        if GUARDING:
+            self._run(*self.given(rows))
+            check_zones(*self._notes)
+            return
+        self._given[_ROWS] = self._run.argument(_ROWS, rows)
+        self._run.start(*self._given)
 
     def _harden(self) -> bool:
         """Make the kernels of stiff steps, if so many steps have wanted them; whether this is done now."""
@@ -196,10 +196,18 @@ class Trajectories:
         self._kernels = {**self._kernels, **how.later}
         self.set(**{name: kernel.address for name, kernel in how.later.items()})
         self._set_tables()
-        self._Y = aligned_zeros((1 + max(kernel.outputs for kernel in self._kernels.values()), how.stride))
-        self._scratch = aligned_zeros((max(kernel.work for kernel in self._kernels.values()),))
-        self._given = self._arguments()
+        self._Y, self._scratch = self._room()
+        self._given = self._run.arguments(*self.given(_NOTHING))
         return True
+
+    def _room(self) -> tuple[FloatArray, FloatArray]:
+        """What the kernels of a group give, and need to work in."""
+        kernels = self._kernels.values()
+        outputs = max((kernel.outputs for kernel in kernels), default=0)
+        if "hop" in self._kernels:
+            outputs = max(outputs, self._memory.shape[1])  # a second state
+        work = max((kernel.work for kernel in kernels), default=1)
+        return guarded((1 + outputs, self.backend.stride), "what kernels give"), guarded((work,), "room of kernels")
 
     def _set_tables(self) -> None:
         """What kernels with points side by side read of the method, where they are made."""
@@ -267,18 +275,16 @@ class Trajectories:
         self._notes = after, states  # the loop knows their addresses
         self.set(noted=len(after), noted_after=after.ctypes.data, notes=states.ctypes.data)
 
-    def _tell(self, every: int, skipped: int, rows: FloatArray) -> None:
+    def tell(self, every: int, skipped: int, rows: FloatArray) -> None:
         """Which states go where."""
         self.set(every=every or NEVER, skipped=skipped, rows=rows.shape[1])
 
-    def _arrays(self, rows: FloatArray) -> tuple[NDArray[Any], ...]:
-        return self._memory, self._Y, self.counts, rows, self._scratch, self.D, self._looks
-
-    def addresses(self, every: int, skipped: int, rows: FloatArray) -> list[int]:
-        """What the loop is given, by addresses."""
-        self._tell(every, skipped, rows)
-        memory, arrays = self.solvers.memory, [array.ctypes.data for array in self._arrays(rows)]
-        return [memory.I.ctypes.data, memory.D.ctypes.data, self.place, *arrays]
+    def given(self, rows: FloatArray) -> tuple[Any, ...]:
+        """What the loop is given."""
+        memory = self.solvers.memory
+        return (
+            memory.I, memory.D, self.place, self._memory, self._Y, self.counts, rows, self._scratch, self.D, self._looks
+        )  # fmt: skip
 
     @property
     def last(self) -> FloatArray:

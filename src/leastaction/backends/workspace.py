@@ -54,7 +54,6 @@ class Laid:
     """The memory of a run, laid out: solvers and the record of the run at a place.
 
     rows              values of a group's state and what lies behind it
-    outputs, work     numbers that the kernels give, and need to work in
     look_size, looks  numbers that a check reads, and room for how many
     """
 
@@ -62,8 +61,6 @@ class Laid:
     place: int
     groups: int
     rows: int
-    outputs: int
-    work: int
     look_size: int
     looks: int
     kernels: dict[str, Native]  # they live as long as this object
@@ -144,17 +141,12 @@ def _laid_out(backend: Backend, size: int, row: Row, check: Check | None) -> Lai
             "noted": 0, "noted_after": 0, "notes": 0,
             "end": 0, "most": 0, "looked": [0] * (groups * L), "halted": [0] * groups, "who": list(range(groups * L)),
             "candidates": ahead_of(backend.method).candidates * native_lanes(), "sensitive_h": [np.nan],
-            "pushed": solvers.pushed,
         })
     )  # fmt: skip
     solvers.finish()
     if backend.unit_tables is not None:
         solvers.memory.I[solvers.memory.number(alone, SOLVER, "kernels")] = place
-    outputs = max((kernel.outputs for kernel in kernels.values()), default=0)
-    if "hop" in kernels:
-        outputs = max(outputs, rows)  # a second state
-    work = max((kernel.work for kernel in kernels.values()), default=1)
-    return Laid(solvers, place, groups, rows, outputs, work, looks["look_size"], looks["looks"], kernels)
+    return Laid(solvers, place, groups, rows, looks["look_size"], looks["looks"], kernels)
 
 
 def driven_by(table: FloatArray) -> dict[str, int]:

@@ -193,7 +193,7 @@ def assess_piece(I, D, J, cell):
     """The same of a cell, measured by its kinds."""
     A, S, X = read_run(I, D, J.run[0]), read_solver(I, D, J.solver[0]), doubles(J.state[0])
     R, errors = read_rows(I, D, read_term(I, D, S.soft).rows), at(J.errors, cell * S.candidates * W)
-    scaled, work = at(J.scaled, cell * J.width), at(J.work, cell * J.room)
+    scaled, work = at(J.scaled, cell * J.width), at(J.work, cell * J.scratch)
     for e in range(S.candidates):
         store(at(errors, e * W), splat(0.0))
     for e in range(R.own[cell], R.own[cell + 1]):
@@ -232,4 +232,4 @@ def propose_piece(I, D, J, cell):
     A, S, X = read_run(I, D, J.run[0]), read_solver(I, D, J.solver[0]), doubles(J.state[0])
     R, scaled, work = read_rows(I, D, read_term(I, D, S.soft).rows), at(J.scaled, cell * J.width), J.work
     for e in range(R.own[cell], R.own[cell + 1]):
-        _propose(A, S, X, R.owned[4 * e], min(R.owned[4 * e + 1], S.n), scaled, at(work, cell * J.room))
+        _propose(A, S, X, R.owned[4 * e], min(R.owned[4 * e + 1], S.n), scaled, at(work, cell * J.scratch))

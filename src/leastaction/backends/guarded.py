@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -41,12 +42,12 @@ _guarded: dict[int, tuple[int, _Zones]] = {}  # by the identity of a memory, whi
 def guarded(shape: tuple[int, ...], name: str, dtype: Any = np.float64) -> NDArray[Any]:
     """Zeros for native code."""
     size = math.prod(shape)
-    return _laid_out([(name, size)], dtype)[:size].reshape(shape)
+    return _allocated(*_layout(((name, size),)), dtype)[:size].reshape(shape)
 
 
 def side_by_side(arrays: Sequence[tuple[str, NDArray[Any]]], dtype: Any = np.float64) -> NDArray[Any]:
     """One array of flat ones with names, each a `pitch` behind the one before."""
-    whole, at = _laid_out([(name, len(array)) for name, array in arrays], dtype), 0
+    whole, at = _allocated(*_layout(tuple((name, len(array)) for name, array in arrays)), dtype), 0
     for _, array in arrays:
         whole[at : at + len(array)] = array
         at += pitch(len(array))
@@ -60,8 +61,8 @@ def pitch(length: int) -> int:
 
 def copied(array: NDArray[Any]) -> NDArray[Any]:
     """A copy of what `side_by_side` made, with its guard zones."""
-    _, zones = _guarded.get(id(_memory(array)), (0, None))
-    copy = _allocated(len(array), array.dtype, zones)
+    _, zones = _guarded.get(id(_memory(array)), (0, None)) if GUARDING else (0, None)
+    copy = _allocated(len(array), zones, array.dtype)
     copy[:] = array
     return copy
 
@@ -101,19 +102,21 @@ def between_zones(name: str, given: Sequence[Any]) -> Iterator[list[Any]]:
             x[...] = copy
 
 
-def _laid_out(sizes: Sequence[tuple[str, int]], dtype: Any) -> NDArray[Any]:
-    begins = np.cumsum([ZONE, *(pitch(size) for _, size in sizes)])
-    zones = None
-    if GUARDING:
-        marked = np.ones(begins[-1], bool)
-        for begin, (_, size) in zip(begins, sizes, strict=False):
-            marked[begin : begin + size] = False
-        zones = _Zones(np.flatnonzero(marked), begins[:-1].tolist(), [name for name, _ in sizes])
-    return _allocated(int(begins[-1]) - ZONE, dtype, zones)
+@lru_cache(maxsize=256)
+def _layout(arrays: tuple[tuple[str, int], ...]) -> tuple[int, _Zones | None]:
+    """How long arrays of these names and lengths are side by side, and their guard zones."""
+    size = sum(pitch(length) for _, length in arrays)
+    if not GUARDING:
+        return size, None
+    marked, begins = np.ones(ZONE + size, bool), [ZONE]
+    for _, length in arrays:
+        marked[begins[-1] : begins[-1] + length] = False
+        begins.append(begins[-1] + pitch(length))
+    return size, _Zones(np.flatnonzero(marked), begins[:-1], [name for name, _ in arrays])
 
 
-def _allocated(size: int, dtype: Any, zones: _Zones | None) -> NDArray[Any]:
-    """Zeros behind a guard zone, if there are zones."""
+def _allocated(size: int, zones: _Zones | None, dtype: Any) -> NDArray[Any]:
+    """Zeros from a cache line on, and behind a guard zone if there are zones."""
     memory = np.zeros(LINE + ZONE + size, dtype)
     line = -ctypes.addressof(_BYTES.from_buffer(memory)) % (8 * LINE) // 8
     if zones is not None:

@@ -160,13 +160,6 @@ class Paced(Lagrangian):
         """The system whose motion in time this is."""
         return self.of
 
-    def potentials(
-        self, t: float, q: FloatArray, v: FloatArray, params: FloatArray, times: Sequence[float]
-    ) -> FloatArray:
-        """−L at rest of the motion in time, at the places reached after these lengths of s."""
-        there = self.places_ahead(t, q, v, params, times)[..., :-1]
-        return self.of.at_rest(t, there, params[:, : len(self.of.values())])
-
     @property
     def automatic(self) -> bool:
         """Whether the library has made the pace."""

@@ -185,11 +185,6 @@ class NonlinearSystem(System, Protocol):
         """
         ...
 
-    def potentials(
-        self, t: float, q: NDArray[Any], v: NDArray[Any], params: NDArray[Any], times: Sequence[float]
-    ) -> NDArray[Any]:
-        """−L at rest at the places that the motions from q reach, about, after these times, (times, B); NaN if none."""
-        ...
 
 
 def check_system(system: Any) -> None:

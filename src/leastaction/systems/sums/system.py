@@ -350,22 +350,6 @@ class Sum(Usual):
             f[i], m[i] = (x[: self.n] for x in self.assembly.gradient(t, q[i], 0 * q[i], params[i]))
         return v, L, f, m
 
-    def potentials(
-        self, t: float, q: FloatArray, v: FloatArray, params: FloatArray, times: Sequence[float]
-    ) -> FloatArray:
-        """−L at rest at the places that the motions from q reach, about, after these times, (times, B); NaN if none."""
-        found = np.full((len(times), len(q)), np.nan)
-        for i in range(len(q)):
-            at, rest = self.assembly.at(params[i]), np.zeros(self.n)
-            motion = at.motion(t, q[i], v[i])
-            if motion is None:
-                continue
-            a = motion[0]
-            for k, tau in enumerate(times):
-                there = q[i] + v[i] * tau + a * tau**2 / 2
-                found[k, i] = -sum(float(np.sum(part)) for part in at.parts_of_L(t, there, rest))
-        return found
-
     def frequency(
         self, t: float, q: FloatArray, p: FloatArray, v: FloatArray, params: FloatArray, length: float
     ) -> float:

@@ -71,11 +71,29 @@ class EnergyWarning(RuntimeWarning):
     """
 
 
+class ChartWarning(RuntimeWarning):
+    """A step is too long for its way past a pole of the chart, as θ = 0 of spherical coordinates or Euler angles: from
+    there on the motion may be another one, with the right energy. The message says when, and which coordinate.
+
+    Examples
+    --------
+    >>> import warnings, numpy as np, leastaction as la
+    >>> def pendulum(q, v):  # q = (θ, φ)
+    ...     return 0.5 * (v[0] ** 2 + (np.sin(q[0]) * v[1]) ** 2) + np.cos(q[0])
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     path = la.integrate(la.Lagrangian(pendulum, n=2), "simpson", [1.0, 0.0], [0.0, 0.05], h=0.1, steps=40)
+    >>> [w.category.__name__ for w in caught]
+    ['ChartWarning']
+    """
+
+
 @contextmanager
 def measuring() -> Iterator[None]:
-    """Inside this context no run warns of energy that it loses: the caller measures errors."""
+    """Inside this context no run warns of errors of its own: the caller measures errors."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EnergyWarning)
+        warnings.simplefilter("ignore", ChartWarning)
         yield
 
 

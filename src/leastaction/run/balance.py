@@ -5,8 +5,8 @@ E − E₀ is compared with the largest kinetic energy of the motion so far, whe
     K = ½ Σ_i |v_i (p_i − ∂L/∂v_i(q, 0))|.
 
 What flows between the terms of E is of the size of K, whatever the units, and whatever constants or total derivatives
-dF(q)/dt are added to L. A motion that begins at rest is compared with the K that it has within its first step, too. An
-error below the rounding of the terms says nothing.
+dF(q)/dt are added to L. A motion that begins at rest is compared with the K that it has within its first step, too:
+it may be at rest in all stored states. An error below the rounding of the terms says nothing.
 
 The energy is taken of stored states, of all of a short run and of fewer and fewer of a long one, and of the end of the
 run. With a pace, which keeps σ (H − E₀), H itself is taken: the energy of the motion in time. Walls that move or are
@@ -123,7 +123,7 @@ def _compare(balance: FloatArray, t: FloatArray, measured: FloatArray, soon: Cal
     error = np.where(np.isinf(E), np.inf, np.abs(E - balance[:, 0]))
     infinite = going & np.isinf(error)
     wrong = infinite | (going & (error > LARGE * size) & (error > noise))
-    if wrong.any():  # a motion that begins at rest has no K to compare with
+    if wrong.any():  # a motion may be at rest in all stored states
         size = np.where(np.logical_or.accumulate(wrong), np.fmax(size, soon()), size)
         wrong &= infinite | (error > LARGE * size)
     ever, first, each = wrong.any(axis=0), wrong.argmax(axis=0), np.arange(len(going))
@@ -185,7 +185,6 @@ def _terms(at: Any, t: Any, q: NDArray[Any], p: NDArray[Any]) -> tuple[Any, ...]
 def _soon(plan: Plan, starts: Starts) -> FloatArray:
     """K of all trajectories within their first step; NaN where that cannot be done."""
     some = replace(plan, h=plan.h * plan.reals.array(GOLDEN)[()], row=Row.whole(plan.row.n), events=None, energies=())
-    size = len(starts) if plan.many else 1
     stepper = at_work(some, starts, Standing.begin(some, starts))
-    stepper.advance(1, 0, 0, np.empty((size, 1, some.row.width), plan.dtype))
+    stepper.advance(1, 0, 0, np.empty((len(starts), 1, some.row.width), plan.dtype))
     return _measured(plan, starts, stepper.at()[None, :, : 2 * plan.row.n])[0, :, 1]

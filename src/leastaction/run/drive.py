@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.methods import Galerkin
 from leastaction.numbers.rounding import Digits
-from leastaction.run import balance
+from leastaction.run import balance, poles
 from leastaction.run.batches import at_work, lanes, team, together
 from leastaction.run.checks import positive
 from leastaction.run.interrupts import interruptible, progress_bar
@@ -126,11 +126,12 @@ def stretch(
                 piece = max(1, int(asked * min(MOST_GROWTH, PIECE_SECONDS / spent)))
         standing.take(*part, stepper, lasting or (stepper.done < plan.steps and not stepper.status().all()))
         own = standing.part(*part)
-        new = int(plan.regular(begun)), int(plan.regular(int(own.steps.max())))
-        if plan.row.output is not None or not plan.every:
-            new = 0, 0
-        states = rows[:, new[0] - block.first : new[1] - block.first, : 2 * plan.row.n]
-        balance.judge(plan, starts.part(*part), own, new[0], states, walls)
+        before, stored = (int(plan.regular(steps)) for steps in (begun, int(own.steps.max())))
+        states = rows[:, : stored - block.first if plan.row.output is None else 0, : 2 * plan.row.n]
+        before = max(before, block.first)
+        balance.judge(plan, starts.part(*part), own, before, states[:, before - block.first :], walls)
+        if not own.going(end).any():
+            poles.judge(plan, starts.part(*part), own, block.first, states)
         if goes_on and plan.many:
             tick(int((end - standing.steps[slice(*part)].max()) * size))  # the steps that nobody has to do any more
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from leastaction.backends import status
 from leastaction.events import GROWING, Log
 from leastaction.methods import Galerkin
+from leastaction.run.poles import poles_matter
 
 if TYPE_CHECKING:
     from leastaction.backends.stepper import Stepper
@@ -53,6 +54,8 @@ class Standing:
     at          the whole states that they have come to, with the derivatives carried, (B, whole_width)
     energy      lowest and highest, (B, 2), if the energy is watched
     balance     of the energy, (B, 6), where it ought to be constant: BALANCE, see `run.balance`
+    pole        time and coordinate of a step that did not resolve its way past a pole of the chart, (B, 2), where that
+                is looked for, or NaN: see `run.poles`
     state       all that the steps to come depend on, as the steppers left it; empty before the first step
     told        of one trajectory alone: what its stepper has to say, by name; with the log of its events, if any are
                 looked for
@@ -65,6 +68,7 @@ class Standing:
     at: NDArray[Any]
     energy: FloatArray
     balance: FloatArray
+    pole: FloatArray
     state: dict[str, NDArray[Any]] = field(default_factory=dict)
     told: dict[str, Any] = field(default_factory=dict)
 
@@ -79,6 +83,7 @@ class Standing:
             at=np.full((size, plan.row.whole_width), plan.reals.array(np.nan)[()]),
             energy=np.full((size, 2 if plan.energies else 0), np.nan),
             balance=np.full((size, len(BALANCE) if _keeps_energy(plan) else 0), np.nan),
+            pole=np.full((size, 2 if poles_matter(plan) else 0), np.nan),
         )
 
     @classmethod

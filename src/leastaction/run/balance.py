@@ -62,7 +62,7 @@ def _looked_at() -> list[int]:
     """The numbers of the stored states whose energy is taken."""
     found = [1]
     while found[-1] < 2**53:  # more states than any run has
-        found.append(found[-1] + found[-1] // 16 + 1)
+        found.append(found[-1] + found[-1] // 4 + 1)
     return found
 
 

@@ -37,7 +37,7 @@ FloatArray = NDArray[np.float64]
 CHANGE = 2.0  # of (M⁻¹)_jj in one step; 1.8 for double pendulums with 25 steps in a period
 MISSED = 3e-3  # of the way of a step, and of its momentum; a top with ten steps in a period misses 2·10⁻³ by Verlet
 VARIED = 4.0  # times the least (M⁻¹)_jj of a sample: where none is larger, no pole is near
-SAMPLE = 32  # states
+SAMPLE = 16  # states
 MOST = 2**17  # the most states of a trajectory that are compared, over n²
 WORST = 8  # steps that are done again, at most; of states stored after every few steps the stretches …
 AGAIN = 1024  # … with so many steps in all, at most
@@ -49,7 +49,7 @@ def poles_matter(plan: Plan) -> bool:
     system, row = plan.system, plan.row
     if not isinstance(system, Lagrangian) or not system.clock.steady or system.inputs or row.output is not None:
         return False
-    return bool(plan.every) and not system.mass_varies_with_velocity and system.inertia.depends("m_v", "q")
+    return bool(plan.every) and system.mass_varies_with_position and not system.mass_varies_with_velocity
 
 
 def judge(plan: Plan, starts: Starts, standing: Standing, first: int, states: NDArray[Any]) -> None:
@@ -60,13 +60,12 @@ def judge(plan: Plan, starts: Starts, standing: Standing, first: int, states: ND
         return
     most = max(2, MOST // plan.row.n**2 - first)
     with np.errstate(all="ignore"), plan.reals.working():
-        for i in np.flatnonzero(np.isnan(standing.pole[:, 0])):
-            own, values = states[i, :most], starts.params[i]
-            some = own[:: max(1, len(own) // SAMPLE)]
-            size = _inverse(plan, some, values)
-            if (np.nanmax(size, axis=0) <= VARIED * np.nanmin(size, axis=0)).all():
-                continue
-            found = _unresolved(plan, own, values, plan.every, first * plan.every)
+        sample = states[:, : most : max(1, states.shape[1] // SAMPLE)]
+        each = np.repeat(starts.params, sample.shape[1], axis=0)
+        size = _inverse(plan, sample.reshape(len(each), -1), each).reshape(*sample.shape[:2], -1)
+        near = (np.fmax.reduce(size, axis=1) > VARIED * np.fmin.reduce(size, axis=1)).any(axis=1)
+        for i in np.flatnonzero(near & np.isnan(standing.pole[:, 0])):
+            found = _unresolved(plan, states[i, :most], starts.params[i], plan.every, first * plan.every)
             if found is not None:
                 standing.pole[i] = found
 
@@ -132,5 +131,6 @@ def _masses(plan: Plan, states: NDArray[Any], values: NDArray[Any]) -> FloatArra
     """∂²L/∂v² of states (K, 2n)."""
     system, n = plan.system, plan.row.n
     q, params = states[:, :n].astype(float), values.astype(float)
-    rows = np.concatenate([np.full((len(q), 1), float(plan.t0)), q, 0 * q, np.tile(params, (len(q), 1))], axis=1)
-    return points.evaluate(system.inertia.select("m_v"), rows).reshape(-1, n, n)
+    params = np.broadcast_to(params, (len(q), params.shape[-1]))
+    rows = np.concatenate([np.full((len(q), 1), float(plan.t0)), q, 0 * q, params], axis=1)
+    return points.evaluate(system.mass, rows).reshape(-1, n, n)

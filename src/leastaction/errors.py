@@ -110,6 +110,9 @@ class StepFailed(ArithmeticError):  # noqa: N818  (a public name)
         The time at its start.
     h : number
         The step tried.
+    stage : str
+        What failed: "prediction", since the state at its start has no velocity; "iteration", of its equations;
+        "branch", since no root surely belongs to the motion; "event", at a wall or in locating an event.
     residual : float
         The size of the last Newton increment, relative to the step's own increment.
     iterations : int
@@ -128,19 +131,29 @@ class StepFailed(ArithmeticError):  # noqa: N818  (a public name)
     """
 
     def __init__(
-        self, message: str, *, path: Path, step: int, time: float, h: float, residual: float, iterations: int
+        self,
+        message: str,
+        *,
+        path: Path,
+        step: int,
+        time: float,
+        h: float,
+        stage: str,
+        residual: float = 0.0,
+        iterations: int = 0,
     ) -> None:
         super().__init__(message)
         self.path = path
         self.step = step
         self.time = time
         self.h = h
+        self.stage = stage
         self.residual = residual
         self.iterations = iterations
 
     def __reduce__(self) -> tuple[Any, ...]:
         """How the exception is pickled: with all its attributes, by keywords."""
-        names = ("path", "step", "time", "h", "residual", "iterations")
+        names = ("path", "step", "time", "h", "stage", "residual", "iterations")
         notes = {"__notes__": list(self.__notes__)} if hasattr(self, "__notes__") else None
         return partial(type(self), **{name: getattr(self, name) for name in names}), self.args, notes
 

@@ -49,7 +49,7 @@ def test_the_coordinate_and_the_time_are_named_once():
     assert len(messages) == count == 1 and "q[1]" in messages[0] and "smaller h" in messages[0]
     t, j = path.stats["pole"]
     sine = np.abs(np.sin(path.q[:, 0]))
-    k = int(round(t / path.h))
+    k = round(t / path.h)
     assert j == 1 and sine[k : k + 2].min() == sine[max(0, k - 3) : k + 4].min()  # where it is nearest to the pole
     assert abs(path.energy() - path.energy()[0]).max() < 0.03  # which tells nothing, …
     assert abs(direction(path.q) - cartesian(PAST["q0"], PAST["p0"], 1.0, path.t)).max() > 0.1  # … and it is wrong

@@ -203,7 +203,7 @@ class RK4Stepper:
 
     def failure(self) -> Failure | None:
         failed = self.status()[self.status() != GOING_WELL]
-        return Failure(int(failed[-1]), float("nan"), 0, 0.0) if failed.size else None
+        return Failure(int(failed[-1])) if failed.size else None
 
     def finish(self, standing: Any) -> None:
         """Nothing is computed on the way."""

@@ -69,9 +69,7 @@ def _looked_at() -> list[int]:
 LOOKED_AT = _looked_at()
 
 
-def judge(
-    plan: Plan, starts: Starts, standing: Standing, first: int, states: NDArray[Any], walls: Walls
-) -> None:
+def judge(plan: Plan, starts: Starts, standing: Standing, first: int, states: NDArray[Any], walls: Walls) -> None:
     """Record for each trajectory whether its energy is right in new states (B, R, 2n), stored from number `first` on,
     and at its end.
     """
@@ -155,8 +153,8 @@ def _measured(plan: Plan, starts: Starts, states: NDArray[Any]) -> FloatArray:
     q, p, params = rows[:, :n].copy(), rows[:, n:].copy(), np.tile(each, (len(states), 1))
     if isinstance(plan.reals, Digits):
         at = [steppers.mechanics(system, values, plan.reals) for values in each] * len(states)
-        found = [_terms(one, plan.t0, *state) for one, *state in zip(at, q, p, strict=True)]
-        v, L, f, m = (np.array(part).reshape(len(q), -1).astype(float) for part in zip(*found, strict=True))
+        found = zip(*(_terms(one, plan.t0, *state) for one, *state in zip(at, q, p, strict=True)), strict=True)
+        v, L, f, m = (np.array(part).astype(float) for part in found)
         q, p = q.astype(float), p.astype(float)
     else:
         v, L, f, m = system.terms_of_energy(float(plan.t0), q, p, params)

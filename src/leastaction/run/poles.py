@@ -15,7 +15,7 @@ Runs whose (M⁻¹)_jj hardly vary, as a sample of their states tells, are left 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from leastaction.backends import points
 from leastaction.backends.rows import Row
 from leastaction.backends.stepper import Start
-from leastaction.numbers.rounding import Digits
 from leastaction.systems import steppers
 from leastaction.systems.lagrangian import Lagrangian
 
@@ -129,7 +128,7 @@ def _inverse(plan: Plan, states: NDArray[Any], values: NDArray[Any]) -> FloatArr
 
 def _masses(plan: Plan, states: NDArray[Any], values: NDArray[Any]) -> FloatArray:
     """∂²L/∂v² of states (K, 2n)."""
-    system, n = plan.system, plan.row.n
+    system, n = cast("Lagrangian", plan.system), plan.row.n
     q, params = states[:, :n].astype(float), values.astype(float)
     params = np.broadcast_to(params, (len(q), params.shape[-1]))
     rows = np.concatenate([np.full((len(q), 1), float(plan.t0)), q, 0 * q, params], axis=1)

@@ -41,6 +41,7 @@ from numpy.typing import NDArray
 
 from leastaction.backends import points
 from leastaction.backends.fused.elimination import factors, square, substitute
+from leastaction.backends.status import Failure
 from leastaction.errors import TraceError
 from leastaction.numbers.rounding import Digits, Reals
 from leastaction.program import Builder, Program, dot
@@ -198,9 +199,9 @@ class Paced(Lagrangian):
                 found[i] = (frequency[0] + (power[0] / W if power[0] else 0.0) ** 2) ** -0.25, W
         return found
 
-    def explain(self, status: int, h: float) -> tuple[str, str]:
+    def explain(self, failure: Failure, h: float) -> tuple[str, str]:
         """Why a step of s could not be done, and what to try."""
-        reason, advice = super().explain(status, h)
+        reason, advice = super().explain(failure, h)
         return reason, f"{advice}. A step has no solution, either, where the pace σ is not positive"
 
     def not_positive(self, t: float, q: FloatArray, p: FloatArray, params: FloatArray, h: float) -> str | None:

@@ -123,7 +123,7 @@ class Mechanics:
         return v
 
     def _with_time_held(self, t: Any, q: list[Any], p: list[Any], still: list[Any]) -> list[Any]:
-        """A guess of the velocities, as `loops.legendre` has it: one iteration for all but the last, the rate of time."""
+        """A guess of the velocities, as `loops.legendre` has it: an iteration for all but the last, that of time."""
         assert self._rest is not None
         guess, k = [x.mid() for x in self._rest(t, *q, *still)], self.n - 1
         gap, Lvv = self._gap(t, q, p, guess)

@@ -61,8 +61,8 @@ def invert(S, p):
 
 @native
 def invert_alone(S, p):
-    """`invert` from v = 0, or from what the kernel gives instead, the rate of time behind it, so that the result depends
-    on nothing that was solved before.
+    """`invert` from v = 0, or from what the kernel gives instead, the rate of time behind it, so that the result
+    depends on nothing that was solved before.
 
     Where that fails, as it does if L_vv is singular at rest, v = p is tried.
     """

@@ -19,7 +19,7 @@ from leastaction.backends.backend import Backend
 from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.backends.native import fingerprint
 from leastaction.backends.rows import Row
-from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
+from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR, Failure
 from leastaction.backends.stepper import Start, Stepper
 from leastaction.backends.sum_backend import sum_backend
 from leastaction.backends.summands import Assembly
@@ -431,9 +431,9 @@ class Sum(Usual):
             return GalerkinStepper(self, method, start, row)
         return self.expanded().stepper(method, start, row)
 
-    def explain(self, status: int, h: float) -> tuple[str, str]:
-        """Why a step that ended with this status could not be done, and what to try; h is a smaller step."""
-        return explained(status, h)
+    def explain(self, failure: Failure, h: float) -> tuple[str, str]:
+        """Why a step that failed so could not be done, and what to try; h is a smaller step."""
+        return explained(failure, h)
 
     # Files.
 

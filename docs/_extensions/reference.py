@@ -38,7 +38,7 @@ GROUPS: dict[str, tuple[str, list[str]]] = {
         "What can go wrong, each with a name of its own.",
         [
             "StepFailed", "RestingContact", "UnstableStepError", "ConstraintError", "DegenerateLagrangianError",
-            "TraceError", "StoreError", "EnergyWarning",
+            "TraceError", "StoreError", "EnergyWarning", "ChartWarning",
         ],
     ),
 }  # fmt: skip

@@ -16,6 +16,7 @@ from leastaction import linear, problems
 from leastaction.archives import open, resume
 from leastaction.ensemble import ensemble
 from leastaction.errors import (
+    ChartWarning,
     ConstraintError,
     DegenerateLagrangianError,
     EnergyWarning,
@@ -72,6 +73,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "ChartWarning",
     "ConstraintError",
     "DegenerateLagrangianError",
     "EnergyRange",

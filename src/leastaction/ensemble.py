@@ -7,7 +7,6 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from pathlib import Path as FilePath
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -22,7 +21,7 @@ from leastaction.results.paths import Paths
 from leastaction.run.advice import check_tolerance
 from leastaction.run.archive import Disk
 from leastaction.run.batches import prepare
-from leastaction.run.checks import positive
+from leastaction.run.checks import archive_path, positive
 from leastaction.run.drive import usual_parts
 from leastaction.run.interrupts import preparing
 from leastaction.run.memory import Memory
@@ -151,7 +150,7 @@ def ensemble(
         h = math.copysign(advice.chosen.h, advice.t_end - advice.t0)
     if method is None or h is None:
         raise ValueError("say how to run: give method= and h=; or tol=, and both are chosen")
-    clock = time.perf_counter()
+    clock, file = time.perf_counter(), archive_path(store)
     if system.linear and params:
         system, allow_unstable = varied(cast(Quadratic, system), method, h, params, allow_unstable), False
     every = 0 if final_only else positive("every", every)
@@ -178,13 +177,13 @@ def ensemble(
             advice=advice,
             many=True,
         )
-        parts = usual_parts(plan, len(starts), client, threads, store is not None)
-        memory = Memory(plan, starts) if store is None else None
+        parts = usual_parts(plan, len(starts), client, threads, file is not None)
+        memory = Memory(plan, starts) if file is None else None
         check_length(plan)
         told = prepare(plan, starts)
     told["compile_time"] = time.perf_counter() - clock
     if memory is not None:
         return cast(Paths, from_memory(memory, told, progress, client, threads))
-    assert store is not None
-    with Disk.creating(FilePath(store), plan, starts, parts) as disk:
+    assert file is not None
+    with Disk.creating(file, plan, starts, parts) as disk:
         return cast(Paths, from_archive(disk, told, progress, client, threads))

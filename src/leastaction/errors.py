@@ -71,11 +71,29 @@ class EnergyWarning(RuntimeWarning):
     """
 
 
+class ChartWarning(RuntimeWarning):
+    """A step is too long for its way past a pole of the chart, as θ = 0 of spherical coordinates or Euler angles: from
+    there on the motion may be another one, with the right energy. The message says when, and which coordinate.
+
+    Examples
+    --------
+    >>> import warnings, numpy as np, leastaction as la
+    >>> def pendulum(q, v):  # q = (θ, φ)
+    ...     return 0.5 * (v[0] ** 2 + (np.sin(q[0]) * v[1]) ** 2) + np.cos(q[0])
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     path = la.integrate(la.Lagrangian(pendulum, n=2), "simpson", [1.0, 0.0], [0.0, 0.05], h=0.1, steps=40)
+    >>> [w.category.__name__ for w in caught]
+    ['ChartWarning']
+    """
+
+
 @contextmanager
 def measuring() -> Iterator[None]:
-    """Inside this context no run warns of energy that it loses: the caller measures errors."""
+    """Inside this context no run warns of errors of its own: the caller measures errors."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EnergyWarning)
+        warnings.simplefilter("ignore", ChartWarning)
         yield
 
 
@@ -92,6 +110,9 @@ class StepFailed(ArithmeticError):  # noqa: N818  (a public name)
         The time at its start.
     h : number
         The step tried.
+    stage : str
+        What failed: "prediction", since the state at its start has no velocity; "iteration", of its equations;
+        "branch", since no root surely belongs to the motion; "event", at a wall or in locating an event.
     residual : float
         The size of the last Newton increment, relative to the step's own increment.
     iterations : int
@@ -110,19 +131,29 @@ class StepFailed(ArithmeticError):  # noqa: N818  (a public name)
     """
 
     def __init__(
-        self, message: str, *, path: Path, step: int, time: float, h: float, residual: float, iterations: int
+        self,
+        message: str,
+        *,
+        path: Path,
+        step: int,
+        time: float,
+        h: float,
+        stage: str,
+        residual: float = 0.0,
+        iterations: int = 0,
     ) -> None:
         super().__init__(message)
         self.path = path
         self.step = step
         self.time = time
         self.h = h
+        self.stage = stage
         self.residual = residual
         self.iterations = iterations
 
     def __reduce__(self) -> tuple[Any, ...]:
         """How the exception is pickled: with all its attributes, by keywords."""
-        names = ("path", "step", "time", "h", "residual", "iterations")
+        names = ("path", "step", "time", "h", "stage", "residual", "iterations")
         notes = {"__notes__": list(self.__notes__)} if hasattr(self, "__notes__") else None
         return partial(type(self), **{name: getattr(self, name) for name in names}), self.args, notes
 

@@ -21,9 +21,7 @@ from numpy.typing import NDArray
 
 MOST_STEPS = 2**53  # the largest number that float64 and the native loops can count to
 MOST_LETTERS = 20_000  # of the text of a method, with nodes and weights of its own
-MOST_NODES = 64  # of a method that a file names: tables of larger ones are slow to compute, and not exact
 MOST_INSTRUCTIONS = 100_000  # of a Program in a file: derivatives and machine code of longer ones take hours
-MOST_DIGITS = 10_000  # of a path in a file that has fewer bytes than digits
 LONGEST_TEXT = 10_000  # of one number in a file …
 LONGEST_EXPRESSION = 200  # … and of one that is an expression, such as sqrt(2)*pi
 EXPANSION = 10  # unpacked data have at most this many times the bytes of the file

@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from leastaction.results.path import Path
 from leastaction.run.advice import Advice
 from leastaction.run.archive import Disk
 from leastaction.run.batches import prepare
-from leastaction.run.checks import number, positive
+from leastaction.run.checks import archive_path, number, positive
 from leastaction.run.interrupts import preparing
 from leastaction.run.memory import Memory
 from leastaction.run.plan import check_length, plan_run
@@ -51,17 +50,17 @@ def run_one(
     **asked: Any,
 ) -> Path:
     """One run of a method with a step; all other options go into the plan."""
-    clock = time.perf_counter()
+    clock, file = time.perf_counter(), archive_path(store)
     with preparing("nothing was computed, and no archive was begun"), compiling():
         plan, starts = plan_run(system, method, start, every=positive("every", every), advice=advice, **asked)
-        memory = Memory(plan, starts) if store is None else None  # first check that there is room
+        memory = Memory(plan, starts) if file is None else None  # first check that there is room
         check_length(plan)
         told = prepare(plan, starts, None if memory is None else memory.standing)
     told["compile_time"] = time.perf_counter() - clock
     if memory is not None:
         return from_memory(memory, told, progress, threads=threads)
-    assert store is not None
-    with Disk.creating(FilePath(store), plan, starts, [(0, 1)]) as disk:
+    assert file is not None
+    with Disk.creating(file, plan, starts, [(0, 1)]) as disk:
         return from_archive(disk, told, progress, threads=threads)
 
 

@@ -13,7 +13,7 @@ from leastaction.backends.guarded import between_zones
 from leastaction.backends.native import loop
 from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, Failure
-from leastaction.backends.stepper import Forgetful, Start
+from leastaction.backends.stepper import Start
 from leastaction.methods import Composition
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 
 
-class ComposedStepper(Forgetful):
+class ComposedStepper:
     """A composition at work, on one trajectory or on many in lanes: a stepper of its method for each factor.
 
     A trajectory that fails inside a step stands where the step began.

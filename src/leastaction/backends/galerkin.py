@@ -62,7 +62,6 @@ class GalerkinStepper:
         self._energy, self._system = energy, system
         offset, part = phase or (0.0, 1.0)
         self._points = offset + part * method.table.c  # in whole steps
-        self._notes = np.zeros(0), np.zeros((self.size, 0, 0))
         self._singles: dict[int, SingleSteps] = {}  # with further derivatives, by how many those before them have
         self.run = Trajectories(how, self.size, start.t, start.h, self.row, D=self.D, check=check, phase=(offset, part))
         values = self.run.begin(start.t + offset * start.h, part * start.h, q, p, start.params, 1.0)
@@ -135,18 +134,6 @@ class GalerkinStepper:
         self.run.counts[0, STATUS] = GOING_WELL
         self.run.set(most=old.tally("most"))
         self.run.real("undone")[:] = old.real("undone")
-        self.run.note(*self._notes)
-
-    def note(self, after: list[int]) -> bool:
-        states = guarded((self.size, len(after), 2 * self.run.backend.room), "states noted")
-        states.fill(np.nan)
-        self._notes = np.array(after, float), states
-        self.run.note(*self._notes)
-        return True
-
-    def noted(self) -> FloatArray:
-        n, how = self.row.n, self.run.backend
-        return self._notes[1] if how.room == n else self._notes[1][..., how.numbers(np.arange(2 * n))]
 
     def steps(self) -> NDArray[np.int64]:
         return self.run.counts[: self.size, STEPS].copy()

@@ -505,9 +505,6 @@ RUN = Record.of(
         "look_size": "numbers that the check reads of one trajectory",
         "look_last": "where among them the leading coefficients of the step before begin",
         "looks": "steps in doubt that there is room for, of each trajectory",
-        "noted": "how many states are noted of each trajectory, …",
-        "noted_after": "… address of the numbers of steps after which, in order, …",
-        "notes": "… and address of the states, (trajectory, state, (q, p))",
     },
     tally={
         "end": "steps to be done by all",

@@ -17,7 +17,7 @@ from leastaction.backends.points import evaluate, place_of_rest
 from leastaction.backends.records import Memory
 from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, STOPPED, Failure
-from leastaction.backends.stepper import Forgetful, Start, require_inputs
+from leastaction.backends.stepper import Start, require_inputs
 from leastaction.backends.workspace import NEVER, driven_by
 from leastaction.kernel import Native, compile_program
 from leastaction.methods import RungeKutta4
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 
 
-class RK4Stepper(Forgetful):
+class RK4Stepper:
     """The classical Runge–Kutta method at work on (q, p) or (q, v): on one trajectory, or on many side by side.
 
     A step is one kernel where it can be written as one Program. Where it cannot, or where the row asks for derivatives,
@@ -203,7 +203,7 @@ class RK4Stepper(Forgetful):
 
     def failure(self) -> Failure | None:
         failed = self.status()[self.status() != GOING_WELL]
-        return Failure(int(failed[-1]), float("nan"), 0, 0.0) if failed.size else None
+        return Failure(int(failed[-1])) if failed.size else None
 
     def finish(self, standing: Any) -> None:
         """Nothing is computed on the way."""

@@ -58,14 +58,6 @@ class Stepper(Protocol):
         """
         ...
 
-    def note(self, after: list[int]) -> bool:
-        """Keep the states after these steps, which are to be done next; False where no stepper of this kind can."""
-        ...
-
-    def noted(self) -> NDArray[Any]:
-        """The states (q, p) that were to be kept, (B, …, 2n); NaN where a trajectory has not come there."""
-        ...
-
     def steps(self) -> NDArray[np.int64]:
         """The steps done by each trajectory, (B,)."""
         ...
@@ -111,17 +103,7 @@ class PolynomialStepper(Stepper, Protocol):
         ...
 
 
-class Forgetful:
-    """A stepper that keeps no states on its way but those of its rows."""
-
-    def note(self, after: list[int]) -> bool:
-        return False
-
-    def noted(self) -> NDArray[Any]:
-        raise NotImplementedError("nobody asks for states that `note` has refused to keep")
-
-
-class Alone(Forgetful):
+class Alone:
     """What the stepper of one trajectory tells about the trajectory."""
 
     done = 0

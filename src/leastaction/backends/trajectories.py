@@ -86,7 +86,6 @@ class Trajectories:
         self._Y, self._scratch = self._room()
         self._looks = guarded((self.groups * backend.lanes, laid.looks, 1 + laid.look_size), "steps in doubt")
         self._table: FloatArray = _NOTHING
-        self._notes: tuple[FloatArray, ...] = ()
         self.counts = guarded((self.groups * backend.lanes, COUNTS), "counts", np.int64)
         self._looked = self.solvers.memory.array(self.place, "looked")
         self.who = self.solvers.memory.array(self.place, "who")
@@ -269,11 +268,6 @@ class Trajectories:
         """The inputs of the steps from the first on, (B or 1, steps, nodes or 1, channels)."""
         self._table = table
         self.set(table_first=first, **driven_by(table))
-
-    def note(self, after: FloatArray, states: FloatArray) -> None:
-        """The states after these steps are to be written into rows (size, steps, 2 room)."""
-        self._notes = after, states  # the loop knows their addresses
-        self.set(noted=len(after), noted_after=after.ctypes.data, notes=states.ctypes.data)
 
     def tell(self, every: int, skipped: int, rows: FloatArray) -> None:
         """Which states go where."""

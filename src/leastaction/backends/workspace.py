@@ -138,7 +138,6 @@ def _laid_out(backend: Backend, size: int, row: Row, check: Check | None) -> Lai
             "resting": max(1, RESTING // _chords(backend, solvers, solver)),
             "columns": row.varied,
             **_sensitive(backend, solvers, alone, row.varied), **looks, **_aside(backend),
-            "noted": 0, "noted_after": 0, "notes": 0,
             "end": 0, "most": 0, "looked": [0] * (groups * L), "halted": [0] * groups, "who": list(range(groups * L)),
             "candidates": ahead_of(backend.method).candidates * native_lanes(), "sensitive_h": [np.nan],
         })

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -18,8 +19,38 @@ from leastaction.program.enclosure import enclosed, jumping
 RISING, FALLING = 1, -1
 
 
+class _OfFunction:
+    """What holds a function g: it travels between processes, also where g is a lambda and cloudpickle is there."""
+
+    g: Callable[..., Any]
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        g, *others = (getattr(self, item.name) for item in fields(self))  # type: ignore[arg-type]
+        try:
+            pickle.dumps(g)
+        except Exception as error:
+            try:
+                from cloudpickle import dumps  # type: ignore[import-untyped]
+            except ImportError:
+                name = type(self).__name__
+                raise pickle.PicklingError(
+                    f"the function of la.{name} cannot travel to another process, as no lambda and no function inside "
+                    f"another one can ({error}): define it with def at the top of a module, or install cloudpickle"
+                ) from None
+            return _restored, (type(self), dumps(g), *others)
+        return type(self), (g, *others)
+
+
+def _restored(kind: type, g: bytes, *others: Any) -> Any:
+    """An event whose function cloudpickle has packed."""
+    return kind(pickle.loads(g), *others)
+
+
 @dataclass(frozen=True)
-class Event:
+class Event(_OfFunction):
     """Something to look for during a run: a change of sign of g(q, p) or g(t, q, p).
 
     Where g touches zero and does not change its sign, there is no event.
@@ -64,7 +95,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Impact:
+class Impact(_OfFunction):
     """A wall g(q) = 0 or g(t, q) = 0 that throws the motion back.
 
     The motion stays where g ≥ 0. At the wall the momentum jumps along the gradient of g, in the metric of the mass
@@ -307,7 +338,7 @@ def _most(event: Event) -> int | None:
 
 def _traced(name: str, event: Event | Impact, system: Any, defaults: Mapping[str, Any], B: Builder) -> int:
     """Write the function of one event into the Builder, and return the place of its value."""
-    from leastaction.trace import trace
+    from leastaction.trace import EVENT, trace
 
     t, q, p, params = (B.input(block) for block, _ in B.inputs)
     g, impact = event.g, isinstance(event, Impact)
@@ -346,7 +377,7 @@ def _traced(name: str, event: Event | Impact, system: Any, defaults: Mapping[str
 
     of_state.__module__ = getattr(g, "__module__", __name__)  # where errors are looked for
     try:
-        program = trace(of_state, system.n, {key: value.shape for key, value in wanted.items()}, time)
+        program = trace(of_state, system.n, {key: value.shape for key, value in wanted.items()}, time, EVENT)
     except TraceError as error:
         raise TraceError(f"the function of event {name!r}, {forms[0]} or {forms[1]}: {error}") from error
     places, start = {}, 0
@@ -354,4 +385,4 @@ def _traced(name: str, event: Event | Impact, system: Any, defaults: Mapping[str
         places[key] = range(start, start + value.size)
         start += value.size
     mine = [params[i] for key in wanted for i in places[key]]
-    return B.inline(program, t=t, q=q, v=p, params=mine)["L"][0]
+    return B.inline(program, t=t, q=q, v=p, params=mine)["g"][0]

@@ -74,12 +74,6 @@ class WatchedGalerkin:
     def done(self) -> int:
         return self._solver.done
 
-    def note(self, after: list[int]) -> bool:
-        return self._solver.note(after)
-
-    def noted(self) -> FloatArray:
-        return self._solver.noted()
-
     def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
         begun, solver = self.done, self._solver
         end = begun + steps

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.status import HELD, NOT_CONVERGED, RESTING, STOPPED, Failure
+from leastaction.backends.status import EVENT, HELD, NOT_CONVERGED, RESTING, STOPPED, Failure
 from leastaction.events.examine import Examined, Examiner, Occurrence, signs_of
 from leastaction.events.kinds import Watch
 from leastaction.events.log import Log
@@ -20,6 +20,8 @@ SHORTEST = 1e-9  # flights between impacts on one wall, in steps: shorter flight
 MOST_IMPACTS = 10_000  # in one step
 LEAST_REST = 16  # roundings of h: if the rest of a step after an impact is shorter, there is no rest
 AT_END = Failure(STOPPED, 0.0, 0, 1.0)  # no failure: an event has ended the run
+UNSOLVED = Failure(NOT_CONVERGED, stage=EVENT)
+AT_REST = Failure(RESTING, 0.0)
 UNSEEN = 1024  # roundings of t and h: in a shorter rest of a step rounding hides the function of a wall
 
 
@@ -133,6 +135,9 @@ class Watcher:
                 self._after[i] = steps[row]
                 flights.append(Flight(i, starts[row], self.h, found, what, along[row]))
                 halted[i] = row, starts[row]  # replaced when the flight has come to its end
+            elif what.failure is UNSOLVED:  # found now, perhaps many steps later
+                time = float(starts[row, self.motion.system.clock.place])
+                halted[i] = row, Ended(replace(UNSOLVED, step=int(steps[row]), time=time))
             else:
                 halted[i] = row, what
         return halted | {i: (halted[i][0], outcome) for i, outcome in self._thrown(flights).items()}
@@ -167,7 +172,7 @@ class Watcher:
         """
         square = there @ there
         if square != square:
-            return Ended(Failure(NOT_CONVERGED, float("nan"), 0, 0.0))
+            return Ended(UNSOLVED)
         self.logs[i].add(0, there)
         tangent = None
         if self._directions is not None:
@@ -194,9 +199,7 @@ class Watcher:
                     self.logs[whose[each.row]].add(each.event, each.at)
             return halted
         over: set[int] = set()  # trajectories with an impact or an end
-        found_there: list[tuple[int, Occurrence | Ended]] = [
-            (row, Ended(Failure(NOT_CONVERGED, float("nan"), 0, 0.0))) for row in found.unsolved
-        ]
+        found_there: list[tuple[int, Occurrence | Ended]] = [(row, Ended(UNSOLVED)) for row in found.unsolved]
         found_there += [(one.row, one) for one in found.occurrences if one.row not in found.unsolved]
         for row, one in sorted(found_there, key=lambda pair: pair[0]):
             i = int(who[row])
@@ -250,8 +253,7 @@ class Watcher:
             for row, flight in enumerate(flights):
                 ended = noted.get(row)
                 if row in over:
-                    why = Failure(NOT_CONVERGED, float("nan"), 0, 0.0) if lost[row] else Failure(RESTING, 0.0, 0, 0.0)
-                    outcomes[flight.who] = Ended(why)
+                    outcomes[flight.who] = Ended(UNSOLVED if lost[row] else AT_REST)
                 elif ended is None:
                     self._signs[flight.who] = found.end[row]
                     self.tangent = self._stepped(flight.start, flight.length, flight.along, flight.ends)
@@ -259,12 +261,12 @@ class Watcher:
                 elif isinstance(ended, Ended):
                     outcomes[flight.who] = ended
                 elif ended.event == flight.impact.event and abs(ended.tau * flight.length) < SHORTEST * abs(self.h):
-                    outcomes[flight.who] = Ended(Failure(RESTING, 0.0, 0, 0.0))
+                    outcomes[flight.who] = Ended(AT_REST)
                 else:
                     flight.found, flight.impact = found, ended
                     flying.append(flight)
             flights = flying
-        return outcomes | {flight.who: Ended(Failure(RESTING, 0.0, 0, 0.0)) for flight in flights}
+        return outcomes | {flight.who: Ended(AT_REST) for flight in flights}
 
     def _bounced(self, flights: list[Flight], outcomes: dict[int, NDArray[Any] | Ended]) -> list[Flight]:
         """Throw trajectories back where they meet their walls; return those whose step is not yet at its end."""
@@ -286,7 +288,7 @@ class Watcher:
         for row, flight in enumerate(flights):
             i = flight.who
             if momenta[row] is None:
-                outcomes[i] = Ended(Failure(HELD, 0.0, 0, 0.0))
+                outcomes[i] = Ended(Failure(HELD, 0.0))
                 continue
             at = np.concatenate([[t[row]], states[row]])
             self.logs[i].add(flight.impact.event, np.concatenate([at, after[row, n:]]))

@@ -64,7 +64,7 @@ class LinearStepper(Alone):
                 self._carry((begun // every + 1 + i) * every)
                 row[len(self.row.columns) :] = self.D.ravel()
         if not finite:
-            self.failed = Failure(NOT_FINITE, float("nan"), 0, 0.0)
+            self.failed = Failure(NOT_FINITE)
         return done
 
     def count_from(self, step: int) -> None:

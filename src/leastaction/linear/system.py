@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.backends.native import fingerprint
-from leastaction.backends.status import GOING_WELL, NOT_FINITE
+from leastaction.backends.status import GOING_WELL, NOT_FINITE, Failure
 from leastaction.linear.definite import positive_definite, require_positive_definite, require_positive_semidefinite
 from leastaction.linear.factor import Factor, blas_threads, factor
 from leastaction.linear.forcing import Constant, Rayleigh, as_load, at_times, is_constant, reduced
@@ -410,7 +410,7 @@ class Quadratic(Usual):
 
         return LinearStepper(self, method, start, row)
 
-    def explain(self, status: int, h: float) -> tuple[str, str]:
+    def explain(self, failure: Failure, h: float) -> tuple[str, str]:
         """Why a step could not be done: the equations can always be solved, but the numbers can become too large."""
         return "the state became infinite or not a number", (
             "An unstable step grows without bound: compare h with system.stable_step(method); else look at the start "

@@ -33,6 +33,7 @@ from leastaction.numbers.rounding import to_mpf
 
 GUARD_DIGITS = 20  # lost to cancellation in the basis tables, with room to spare up to r = 64
 FLOAT64_DIGITS = 17
+MOST_NODES = 64  # of a rule: tables of larger ones are slow to compute, and not exact
 ZERO = 1e-30
 MOMENT_DIGITS = 60  # in which moments of irrational nodes are compared
 ROUNDED = 16 * 2.0**-52  # by which moments of nodes and weights given as floats may be off
@@ -298,6 +299,7 @@ def rule(c: Sequence[Any], b: Sequence[Any], name: str = "Own") -> Quadrature:
         raise ValueError(f"a rule has as many weights as nodes, at least one; got {len(nodes)} and {len(weights)}")
     if not isinstance(name, str) or not name.isalpha() or name.lower() in {known.lower() for known in READY}:
         raise ValueError(f"the name of a rule is made of letters, other than {', '.join(READY)}; got {name!r}")
+    _check_nodes(len(nodes))
     own = any(isinstance(x, float | np.floating) for x in (*c, *b))
     pairs = sorted(zip(nodes, weights, strict=True), key=lambda pair: to_mpf(pair[0], 400))
     made = Quadrature(name, len(nodes), (tuple(x for x, _ in pairs), tuple(w for _, w in pairs)), own)
@@ -332,7 +334,16 @@ def _found_order(c: tuple[Any, ...], b: tuple[Any, ...], near: float) -> int:
 def _count(r: int, least: int, what: str) -> int:
     if isinstance(r, bool) or not isinstance(r, int | np.integer) or r < least:
         raise ValueError(f"{what} needs an integer number of points, at least {least}; got {r!r}")
+    _check_nodes(r)
     return int(r)
+
+
+def _check_nodes(r: int) -> None:
+    if r > MOST_NODES:
+        raise ValueError(
+            f"a rule has at most {MOST_NODES} nodes, since tables of larger ones are slow and lose digits; got {r}. "
+            "A method of order 16 to 32 with a shorter step does more"
+        )
 
 
 def _legendre(r: int, x: Any) -> tuple[Any, Any]:

@@ -19,6 +19,7 @@ from leastaction.numbers.precision import mpmath_bits
 
 # Kept beyond the digits asked for: the roundings of some 10⁹ steps stay below the last digit.
 GUARD_BITS = 32
+MOST_DIGITS = 10_000  # of runs and files: a step of one coordinate takes about a second
 _BITS_BEFORE_FLOAT = 160  # of an irrational number, before it is rounded to the 53 of a float
 
 
@@ -73,6 +74,10 @@ class Digits:
         digits = self.digits
         if isinstance(digits, bool) or not isinstance(digits, int | np.integer) or digits < 2:
             raise ValueError(f"digits must be an integer, at least 2 (None means float64); got {digits!r}")
+        if digits > MOST_DIGITS:
+            raise ValueError(
+                f"digits must be at most {MOST_DIGITS}, with which a single step takes seconds; got {digits}"
+            )
         object.__setattr__(self, "digits", int(digits))  # a NumPy integer would not go into a file's header
 
     @property

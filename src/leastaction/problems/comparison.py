@@ -7,13 +7,12 @@ which hold exactly, and the energy, which a motion without forces keeps, test bo
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.errors import EnergyWarning, StepFailed
+from leastaction.errors import StepFailed, measuring
 from leastaction.integrate import integrate
 from leastaction.problems.problem import Problem
 from leastaction.results.looks import look
@@ -73,8 +72,7 @@ def compare(problem: Problem) -> Comparison:
 def _end(problem: Problem, t: float, steps: int) -> FloatArray:
     """q and v at the time of the reference; NaN where steps are too long to come there."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", EnergyWarning)  # shorter steps are to come
+        with measuring():  # shorter steps are to come
             path = integrate(problem.system, METHOD, problem.q0, problem.p0, h=t / steps, t_end=t, every=steps)
     except StepFailed:
         return np.full(2 * problem.system.n, np.nan)

@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, HELD, RESTING, STANDSTILL, STOPPED, Failure
-from leastaction.errors import EnergyWarning, RestingContact, StepFailed
+from leastaction.backends.status import BRANCH_ENDS, EVENT, GOING_WELL, HELD, RESTING, STANDSTILL, STOPPED, Failure
+from leastaction.errors import ChartWarning, EnergyWarning, RestingContact, StepFailed
 from leastaction.events import T_END, Log, together
 from leastaction.methods.registry import ANY_BRANCH
 from leastaction.results.path import Path, in_time, states_in_time
@@ -133,29 +133,55 @@ def _check_end(path: Path, plan: Plan, standing: Standing, rest: str, stacklevel
 
 
 def _losses(plan: Plan, standing: Standing) -> dict[str, Any]:
-    """For stats, if energy was lost: of one trajectory when, how much, and K until then; of many, which lost it."""
-    found = balance.losses(standing)
-    if not found:
-        return {}
-    return {"energy_lost": [loss.trajectory for loss in found] if plan.many else list(found[0][1:])}
+    """For stats, if energy was lost: of one trajectory when, how much, and K until then; of many, which lost it. If a
+    pole of the chart was passed unresolved: of one trajectory when, and the coordinate; of many, which passed one.
+    """
+    found, told = balance.losses(standing), {}
+    if found:
+        told["energy_lost"] = [loss.trajectory for loss in found] if plan.many else list(found[0][1:])
+    passed = _past_poles(standing)
+    if len(passed):
+        t, j = standing.pole[passed[0]].tolist()
+        told["pole"] = passed.tolist() if plan.many else [t, int(j)]
+    return told
+
+
+def _past_poles(standing: Standing) -> NDArray[np.intp]:
+    """The trajectories with a step that did not resolve its way past a pole."""
+    return np.flatnonzero(np.isfinite(standing.pole).all(axis=1)) if standing.pole.shape[1] else np.zeros(0, np.intp)
 
 
 def _warn_of_losses(plan: Plan, standing: Standing, stacklevel: int) -> None:
-    """Warn, once, of an autonomous motion that does not keep its energy."""
-    found = balance.losses(standing)
+    """Warn, once, of an autonomous motion that does not keep its energy, or of steps too long beside a pole."""
+    found, passed, pole = balance.losses(standing), _past_poles(standing), ""
+    if len(passed):
+        t, j = standing.pole[passed[0]].tolist()
+        one = f" of trajectory {passed[0]}, the first of {len(passed)} such," if plan.many else ""
+        pole = (
+            f"the step at t = {t:.6g}{one} is too long for its way past a pole of the chart, where q[{int(j)}] turns "
+            "within a moment"
+        )
+    if not found and pole:
+        warnings.warn(
+            f"{pole}: two steps of half its length end elsewhere, and from there on the motion may be another one, "
+            "whatever its energy. Take a smaller h or coordinates without a pole there, and compare; stats['pole'] "
+            "keeps this",
+            ChartWarning,
+            stacklevel,
+        )
     if not found:
         return
-    one, who = found[0], "the energy"
+    loss, who = found[0], "the energy"
     if plan.many:
         who = (
             f"{len(found)} of {len(standing.steps)} trajectories do not keep their energy; of {found[0].trajectory} it"
         )
     warnings.warn(
-        f"{who} changed by {one.error:.3g} between t = {one.right:.6g} and t = {one.wrong:.6g}, where the kinetic "
-        f"energy was at most {one.size:.3g}, though nothing in {plan.system.name} takes or gives any: from there on "
+        f"{who} changed by {loss.error:.3g} between t = {loss.right:.6g} and t = {loss.wrong:.6g}, where the kinetic "
+        f"energy was at most {loss.size:.3g}, though nothing in {plan.system.name} takes or gives any: from there on "
         f"this is another motion. {plan.method.name} with h = {float(plan.h):g} is unstable here, or has stepped over "
-        "something, as a collision. Take a smaller h or a method of higher order, and compare; stats['energy_lost'] "
-        "keeps this",
+        f"something, as a collision{pole and f' ({pole})'}. Take a smaller h or a method of higher order, and compare; "
+        "stats['energy_lost'] keeps this",
         EnergyWarning,
         stacklevel,
     )
@@ -175,8 +201,7 @@ def _raise_resting(path: Path, step: int) -> NoReturn:
         step=step,
         time=now,
         h=path.h,
-        residual=0.0,
-        iterations=0,
+        stage=EVENT,
     )
 
 
@@ -193,8 +218,7 @@ def _raise_standstill(path: Path, plan: Plan, done: int) -> NoReturn:
         step=done,
         time=now,
         h=path.h,
-        residual=0.0,
-        iterations=0,
+        stage=EVENT,
     )
 
 
@@ -205,6 +229,8 @@ def _before(path: Path) -> str:
 def raise_failure(path: Path, failure: Failure, step: int, now: float) -> NoReturn:
     """Raise StepFailed, with what is known of the step and what to try."""
     h = float(path.h)
+    if failure.step >= 0:
+        step, now = failure.step, failure.time
     if failure.status == RESTING:
         _raise_resting(path, step)
     if failure.status == HELD:
@@ -216,12 +242,11 @@ def raise_failure(path: Path, failure: Failure, step: int, now: float) -> NoRetu
             step=step,
             time=now,
             h=path.h,
-            residual=0.0,
-            iterations=0,
+            stage=EVENT,
         )
     halvings = math.ceil(-math.log2(failure.reach)) if 0 < failure.reach < 1 else 1
     system = path.system if path.pace is None else path.pace.system
-    reason, advice = system.explain(failure.status, h / 2**halvings)
+    reason, advice = system.explain(failure, h / 2**halvings)
     if failure.status == BRANCH_ENDS and ANY_BRANCH in path.method.text:
         reason = "Newton's iteration finds no root, and none of this size of step is connected with the motion"
     message = f"step {step} at t = {now:.6g} could not be solved with h = {h:g}: {reason}"
@@ -246,8 +271,10 @@ def raise_failure(path: Path, failure: Failure, step: int, now: float) -> NoRetu
 
 
 def _failed(message: str, path: Path, failure: Failure, step: int, now: float) -> StepFailed:
-    residual, iterations = failure.residual, failure.iterations
-    return StepFailed(message, path=path, step=step, time=now, h=path.h, residual=residual, iterations=iterations)
+    return StepFailed(
+        message, path=path, step=step, time=now, h=path.h, stage=failure.stage, residual=failure.residual,
+        iterations=failure.iterations,
+    )  # fmt: skip
 
 
 def _bad_pace(path: Path, in_s: Path) -> str | None:

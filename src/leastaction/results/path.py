@@ -18,9 +18,8 @@ from leastaction.linear import response
 from leastaction.linear.matrices import chosen_dofs
 from leastaction.methods import Galerkin, Method
 from leastaction.numbers.notation import BINARY_NUMBER, to_text, to_texts
-from leastaction.numbers.rounding import Reals, all_finite, reals
+from leastaction.numbers.rounding import MOST_DIGITS, Reals, all_finite, reals
 from leastaction.reading import (
-    MOST_DIGITS,
     contents,
     entry,
     floats,
@@ -668,7 +667,7 @@ def _fields(arrays: Mapping[str, Any], header: Any, length: int) -> dict[str, An
     system = from_record(header, arrays)
     digits, every = entry(header, "digits"), integer(entry(header, "every"), "every", 1)
     if digits is not None:
-        integer(digits, "digits", 2, max(MOST_DIGITS, length))
+        integer(digits, "digits", 2, MOST_DIGITS)
     arithmetic = reals(digits)
     given = mapping(entry(header, "params"), "params")
     params = {name: numbers(value, f"the parameter {name!r}") for name, value in given.items()}

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from leastaction import events as happening
 from leastaction.backends.rows import Row
-from leastaction.backends.status import Failure
+from leastaction.backends.status import STAGES, Failure
 from leastaction.methods import method
 from leastaction.numbers.notation import to_text
 from leastaction.numbers.precision import libraries
@@ -105,7 +105,8 @@ class Disk:
             for name, values in starts.arrays().items()
             if values.ndim == 1 or values.shape[1]
         }
-        with Archive.creating(path, header, _layouts(plan, starts, length, int(header["rows"]), begins)) as archive:
+
+        def begin(archive: Archive) -> None:
             if arrays:
                 archive.keep(arrays)
             if starts.inputs is not None:
@@ -113,6 +114,9 @@ class Disk:
             for name, values in begins.items():
                 archive.put(f"start_{name}", (0,), values)
             archive.commit(_facts(steps=plan.steps))
+
+        layouts = _layouts(plan, starts, length, int(header["rows"]), begins)
+        with Archive.creating(path, header, layouts, begin) as archive:
             disk = cls(archive, plan)
             disk._starts = starts
             yield disk
@@ -251,7 +255,7 @@ class Disk:
             raise ValueError("ended must be true or false")
         mapping(entry(checkpoint.facts, "counts"), "counts")
         if (failure := entry(checkpoint.facts, "failure")) is not None:
-            numbers(listing(failure, "failure", len(fields(Failure))), "failure")
+            _failure(failure)
 
     def check_states(self) -> None:
         """Check that all chunks can go on from where they stand."""
@@ -397,8 +401,17 @@ def standing_of(checkpoint: Checkpoint) -> Standing:
     found = {name[6:]: array for name, array in checkpoint.state.items() if name.startswith("found_")}
     state = {name[6:]: array for name, array in checkpoint.state.items() if name.startswith("state_")}
     failure = checkpoint.facts["failure"]
-    told = {"counts": checkpoint.facts["counts"], "failure": None if failure is None else Failure(*failure)}
+    told = {"counts": checkpoint.facts["counts"], "failure": None if failure is None else _failure(failure)}
     return Standing(**found, state=state, told=told)
+
+
+def _failure(record: Any) -> Failure:
+    """A failure as a checkpoint keeps it, checked."""
+    status, residual, iterations, reach, stage, step, time = listing(record, "failure", len(fields(Failure)))
+    if stage not in STAGES:
+        raise ValueError(f"the stage of a failure must be one of {STAGES}; got {stage!r}")
+    numbers([status, residual, iterations, reach, step, time], "failure")
+    return Failure(status, residual, iterations, reach, stage, step, time)
 
 
 def _told_facts(standing: Standing) -> dict[str, Any]:

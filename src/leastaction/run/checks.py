@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,18 @@ def positive(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise ValueError(f"{name} must be a positive integer; got {value!r}")
     return int(value)
+
+
+def archive_path(store: Any) -> Path | None:
+    """Where a run is to be stored; None if it is not."""
+    if store is None:
+        return None
+    if not isinstance(store, str | os.PathLike):
+        raise TypeError(f"store must be a path, such as 'run.zarr'; got {store!r}")
+    path = Path(store)
+    if not path.name:
+        raise ValueError(f"store must name the archive to be made, such as 'run.zarr'; got {os.fspath(store)!r}")
+    return path
 
 
 def number(name: str, value: Any, reals: Reals = FLOAT64) -> Any:

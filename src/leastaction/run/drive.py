@@ -17,13 +17,14 @@ from typing import Any, Protocol
 from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.methods import Galerkin
 from leastaction.numbers.rounding import Digits
-from leastaction.run.balance import Looks
+from leastaction.run import balance, poles
 from leastaction.run.batches import at_work, lanes, team, together
 from leastaction.run.checks import positive
 from leastaction.run.interrupts import interruptible, progress_bar
 from leastaction.run.plan import Plan
 from leastaction.run.standing import Block, Standing
 from leastaction.run.starts import Starts
+from leastaction.run.walls import Walls
 
 PIECE_SECONDS = 0.05  # how long a stepper runs between looks at the keyboard and the progress bar
 FIRST_WORK = 2**17  # squares of the unknowns of the steps in a first piece: steps of large systems may be slow
@@ -113,19 +114,24 @@ def stretch(
             stepper.threads = threads
             if plan.hasty:
                 stepper.hurry()
-        rows, looks = block.rows[slice(*part)], Looks(plan, standing.part(*part))
+        rows, own, begun = block.rows[slice(*part)], standing.part(*part), stepper.done
+        walls = Walls(plan, own)
         while goes_on and not stepper.status().all() and stepper.done < end:
             clock = time.perf_counter()
-            asked = looks.ahead(stepper, min(piece, end - stepper.done), end)
+            asked = min(piece, end - stepper.done)
             done = stepper.advance(asked, plan.every, block.first, rows)
-            looks.take(stepper)
             goes_on = tick(done * size)
             if done == asked:
                 spent = max(time.perf_counter() - clock, 1e-6)
                 piece = max(1, int(asked * min(MOST_GROWTH, PIECE_SECONDS / spent)))
-        looks.end(stepper)
         standing.take(*part, stepper, lasting or (stepper.done < plan.steps and not stepper.status().all()))
-        looks.judge(starts.part(*part), standing.part(*part))
+        own = standing.part(*part)
+        before, stored = (int(plan.regular(steps)) for steps in (begun, int(own.steps.max())))
+        states = rows[:, : stored - block.first if plan.row.output is None else 0, : 2 * plan.row.n]
+        before = max(before, block.first)
+        balance.judge(plan, starts.part(*part), own, before, states[:, before - block.first :], walls)
+        if not own.going(end).any():
+            poles.judge(plan, starts.part(*part), own, block.first, states)
         if goes_on and plan.many:
             tick(int((end - standing.steps[slice(*part)].max()) * size))  # the steps that nobody has to do any more
 

@@ -296,11 +296,12 @@ def check_length(plan: Plan) -> None:
 
 def _row(system: System, output: ArrayLike | None, varied: int) -> Row:
     """What is stored of a state."""
-    return (
-        Row.whole(system.n, varied)
-        if output is None
-        else Row(system.n, chosen_dofs(output, system.n, "output"), varied)
-    )
+    if output is None:
+        return Row.whole(system.n, varied)
+    dofs = chosen_dofs(output, system.n, "output")
+    if len(set(dofs.tolist())) < len(dofs):
+        raise ValueError(f"output must list each degree of freedom once; got {output!r}")
+    return Row(system.n, dofs, varied)
 
 
 def _varied(system: System, tangent: bool | Literal["all"]) -> int:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from leastaction.backends import status
 from leastaction.events import GROWING, Log
-from leastaction.run.balance import columns
+from leastaction.methods import Galerkin
+from leastaction.run.poles import poles_matter
 
 if TYPE_CHECKING:
     from leastaction.backends.stepper import Stepper
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 
 
+# Of the energy: E₀, with what walls have given since; the largest K and rounding of E so far; the last time at which E
+# was right, the first time at which E was wrong, and the error of E: both NaN as long as E is right.
+BALANCE = ("start", "size", "rounding", "right", "wrong", "error")
 HAPPENED = ("event_counts", "event_rows")  # the part of the state from which logs of events are read
 
 
@@ -49,7 +53,9 @@ class Standing:
     iterations  of the solver for each trajectory, and its steps solved by continuation
     at          the whole states that they have come to, with the derivatives carried, (B, whole_width)
     energy      lowest and highest, (B, 2), if the energy is watched
-    balance     of the energy, (B, 6), where it ought to be constant: see `run.balance`
+    balance     of the energy, (B, 6), where it ought to be constant: BALANCE, see `run.balance`
+    pole        time and coordinate of a step that did not resolve its way past a pole of the chart, (B, 2), where that
+                is looked for, or NaN: see `run.poles`
     state       all that the steps to come depend on, as the steppers left it; empty before the first step
     told        of one trajectory alone: what its stepper has to say, by name; with the log of its events, if any are
                 looked for
@@ -62,6 +68,7 @@ class Standing:
     at: NDArray[Any]
     energy: FloatArray
     balance: FloatArray
+    pole: FloatArray
     state: dict[str, NDArray[Any]] = field(default_factory=dict)
     told: dict[str, Any] = field(default_factory=dict)
 
@@ -75,7 +82,8 @@ class Standing:
             continued=np.zeros(size, np.int64),
             at=np.full((size, plan.row.whole_width), plan.reals.array(np.nan)[()]),
             energy=np.full((size, 2 if plan.energies else 0), np.nan),
-            balance=np.full((size, columns(plan)), np.nan),
+            balance=np.full((size, len(BALANCE) if _keeps_energy(plan) else 0), np.nan),
+            pole=np.full((size, 2 if poles_matter(plan) else 0), np.nan),
         )
 
     @classmethod
@@ -187,6 +195,13 @@ class Standing:
     def progress(self, plan: Plan) -> int:
         """Steps of the plan that need not be done any more."""
         return int(np.where(self.going(plan.steps), self.steps, plan.steps).sum())
+
+
+def _keeps_energy(plan: Plan) -> bool:
+    """Whether the energy of the motion ought to be constant, and is not known to be."""
+    system = plan.system.in_time
+    any_root = isinstance(plan.method, Galerkin) and plan.method.branch == "any"
+    return not (system.linear or system.depends_on_time or system.forced or any_root)
 
 
 @dataclass(frozen=True, eq=False)

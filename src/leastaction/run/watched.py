@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.status import Failure
-from leastaction.backends.stepper import Forgetful, Start, Stepper
+from leastaction.backends.stepper import Start, Stepper
 
 if TYPE_CHECKING:
     from leastaction.run.plan import Plan
@@ -20,7 +20,7 @@ FloatArray = NDArray[np.float64]
 BLOCK = 4096  # steps that are looked at together, at most
 
 
-class WatchedEnergy(Forgetful):
+class WatchedEnergy:
     """A stepper around another one: all its states are looked at; the Standing takes the range of the energy."""
 
     def __init__(self, plan: Plan, start: Start, stepper: Stepper, standing: Standing) -> None:

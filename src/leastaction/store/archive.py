@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,39 +56,44 @@ class Archive:
 
     @classmethod
     @contextmanager
-    def creating(cls, path: Path, header: Mapping[str, Any], arrays: Mapping[str, Layout]) -> Iterator[Archive]:
-        """A new archive with these arrays, its lock held; an archive that exists is left alone.
+    def creating(
+        cls, path: Path, header: Mapping[str, Any], arrays: Mapping[str, Layout], begin: Callable[[Archive], None]
+    ) -> Iterator[Archive]:
+        """A new archive with these arrays, its lock held; `begin` writes its first checkpoint. An archive that is there
+        already is left alone.
 
-        To make a folder is exclusive: if two runs begin at once, one makes the folder and the other gets an error. The
-        lock is taken before anything else is in the folder.
+        The folder gets its name when all of it is there: whenever its writer is killed, there is no archive or one that
+        can be resumed. A folder is not renamed over another one: if two runs begin at once, one of them gets an error.
         """
         zarr = _zarr()
         path = path.absolute()
-        with ExitStack() as held:
-            with _explained(path, "the run did not begin"):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                try:
-                    path.mkdir()
-                except FileExistsError:
-                    raise StoreError(
-                        errno.EEXIST,
-                        f"{path} exists; la.resume continues a run, another name or removing it starts a new one",
-                    ) from None
-                (path / "checkpoint").mkdir()
-                held.enter_context(_writing(path))
+        unfinished = path.with_name(f"{UNFINISHED}{secrets.token_hex(8)}")
+        with _explained(path, "the run did not begin"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _require_new(path)
+            try:
+                unfinished.mkdir()
+                (unfinished / "checkpoint").mkdir()
                 header = to_json({**header, "arrays": {k: [a.dtype.str, a.chunks] for k, a in arrays.items()}})
                 attributes = {"leastaction": header, "format": FORMATS[header["kind"]], "checksum": checksum(header)}
-                group = zarr.create_group(zarr.storage.LocalStore(path), attributes=attributes)
+                group = zarr.create_group(zarr.storage.LocalStore(unfinished), attributes=attributes)
                 group.create_group("checkpoint")
-                archive = cls(path, group, header)
+                archive = cls(unfinished, group, header)
                 for name, layout in arrays.items():
                     archive._add(name, layout)
+                begin(archive)
+                _require_new(path)
+                unfinished.rename(path)
+            except BaseException:
+                shutil.rmtree(unfinished, ignore_errors=True)
+                raise
+        archive = cls.open(path, write=True)
+        with archive.writing():
             yield archive
 
     def keep(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Write the arrays of the system, once, before the first checkpoint."""
-        with _explained(self.path, "the run did not begin; remove what there is of it before starting again"):
-            Checkpoint({}, np.empty((0, 0)), arrays).write(self._folder / "system")
+        Checkpoint({}, np.empty((0, 0)), arrays).write(self._folder / "system")
 
     def arrays(self) -> Mapping[str, NDArray[Any]]:
         """The arrays of the system."""
@@ -326,6 +333,13 @@ def _explained(path: Path, safe: str) -> Iterator[None]:
         }
         reason = reasons.get(error.errno or 0, str(error))
         raise StoreError(error.errno, f"cannot write {path}: {reason}; {safe}") from error
+
+
+def _require_new(path: Path) -> None:
+    if path.exists():
+        raise StoreError(
+            errno.EEXIST, f"{path} exists; la.resume continues a run, another name or removing it starts a new one"
+        )
 
 
 def _check_chunk(file: Path, array: Any) -> None:

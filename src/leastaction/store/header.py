@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,11 +14,9 @@ from numpy.typing import NDArray
 
 from leastaction.methods import Method, method
 from leastaction.numbers.notation import BINARY_NUMBER
-from leastaction.numbers.rounding import reals
+from leastaction.numbers.rounding import MOST_DIGITS, reals
 from leastaction.reading import (
-    MOST_DIGITS,
     MOST_LETTERS,
-    MOST_NODES,
     MOST_STEPS,
     entry,
     integer,
@@ -116,9 +113,5 @@ def checked_output(output: NDArray[np.int64], n: int) -> NDArray[np.int64]:
 
 
 def method_of_file(name: Any) -> Method:
-    """The method that a file names; a method of too many nodes is refused, since it takes long to compute."""
-    head, _, own = text(name, "method", MOST_LETTERS).partition("[")
-    degrees = [int(number) for number in re.findall(r"[PNQ](\d{1,9})", head, re.IGNORECASE)]
-    if max(degrees, default=0) > 2 * MOST_NODES or own.count(",") > 2 * MOST_NODES:
-        raise ValueError(f"methods of more than {MOST_NODES} nodes are not read from files; got {name!r}")
-    return method(name)
+    """The method that a file names."""
+    return method(text(name, "method", MOST_LETTERS))

@@ -18,7 +18,7 @@ from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.backends.native import fingerprint
 from leastaction.backends.rk4 import RK4Stepper
 from leastaction.backends.rows import Row
-from leastaction.backends.status import BRANCH_ENDS
+from leastaction.backends.status import BRANCH, Failure
 from leastaction.backends.stepper import Start
 from leastaction.errors import TraceError
 from leastaction.methods import Composition, Galerkin, Method, RungeKutta4
@@ -396,10 +396,10 @@ class Lagrangian(Many, Usual):
             return GalerkinStepper(self, method, start, row)
         return RK4Stepper(self, method, start, row)
 
-    def explain(self, status: int, h: float) -> tuple[str, str]:
-        """Why a step that ended with this status could not be done, and what to try; h is a smaller step."""
-        reason, advice = explained(status, h)
-        if status == BRANCH_ENDS and self.n > 2:
+    def explain(self, failure: Failure, h: float) -> tuple[str, str]:
+        """Why a step that failed so could not be done, and what to try; h is a smaller step."""
+        reason, advice = explained(failure, h)
+        if failure.stage == BRANCH and self.n > 2:
             advice += (
                 ". Parts that are alike, some of them at rest, as in a chain: write L as la.Lagrangian.sum, which "
                 "compares a part at rest with the others"

@@ -62,12 +62,6 @@ class Many(Mechanics):
         rest = B.inline(self.gradient, **(given | {"v": [B.const(0.0)] * self.n}))
         return B.build(L=B.inline(self.program, **given)["L"], f=rest["Lq"], m=rest["Lv"])
 
-    def potentials(
-        self, t: float, q: FloatArray, v: FloatArray, params: FloatArray, times: Sequence[float]
-    ) -> FloatArray:
-        """−L at rest at the places that the motions from q reach, about, after these times, (times, B); NaN if none."""
-        return self.at_rest(t, self.places_ahead(t, q, v, params, times), params)
-
     def places_ahead(
         self, t: float, q: FloatArray, v: FloatArray, params: FloatArray, times: Sequence[float]
     ) -> FloatArray:
@@ -81,13 +75,6 @@ class Many(Mechanics):
         except np.linalg.LinAlgError:  # constraints may make up for a singular mass
             a = np.full((size, n), np.nan)
         return np.array([q + v * tau + a * tau**2 / 2 for tau in times])
-
-    def at_rest(self, t: float, q: FloatArray, params: FloatArray) -> FloatArray:
-        """−L(q, 0) at places (…, B, n), with parameters (B, …)."""
-        rows = q.reshape(-1, self.n)
-        given = np.broadcast_to(params, (*q.shape[:-1], params.shape[1])).reshape(len(rows), -1)
-        at = np.concatenate([np.full((len(rows), 1), t), rows, 0 * rows, given], axis=1)
-        return -points.evaluate(self.program, at)[:, 0].reshape(q.shape[:-1])
 
     def frequency(
         self, t: float, q: FloatArray, p: FloatArray, v: FloatArray, params: FloatArray, length: float

@@ -41,6 +41,7 @@ from numpy.typing import NDArray
 
 from leastaction.backends import points
 from leastaction.backends.fused.elimination import factors, square, substitute
+from leastaction.backends.status import Failure
 from leastaction.errors import TraceError
 from leastaction.numbers.rounding import Digits, Reals
 from leastaction.program import Builder, Program, dot
@@ -160,13 +161,6 @@ class Paced(Lagrangian):
         """The system whose motion in time this is."""
         return self.of
 
-    def potentials(
-        self, t: float, q: FloatArray, v: FloatArray, params: FloatArray, times: Sequence[float]
-    ) -> FloatArray:
-        """−L at rest of the motion in time, at the places reached after these lengths of s."""
-        there = self.places_ahead(t, q, v, params, times)[..., :-1]
-        return self.of.at_rest(t, there, params[:, : len(self.of.values())])
-
     @property
     def automatic(self) -> bool:
         """Whether the library has made the pace."""
@@ -205,9 +199,9 @@ class Paced(Lagrangian):
                 found[i] = (frequency[0] + (power[0] / W if power[0] else 0.0) ** 2) ** -0.25, W
         return found
 
-    def explain(self, status: int, h: float) -> tuple[str, str]:
+    def explain(self, failure: Failure, h: float) -> tuple[str, str]:
         """Why a step of s could not be done, and what to try."""
-        reason, advice = super().explain(status, h)
+        reason, advice = super().explain(failure, h)
         return reason, f"{advice}. A step has no solution, either, where the pace σ is not positive"
 
     def not_positive(self, t: float, q: FloatArray, p: FloatArray, params: FloatArray, h: float) -> str | None:

@@ -82,6 +82,16 @@ class Programs:
         return self.hessian.depends("Lvv", "v")
 
     @cached_property
+    def mass_varies_with_position(self) -> bool:
+        """Whether ∂²L/∂v² depends on q."""
+        return self.hessian.depends("Lvv", "q")
+
+    @cached_property
+    def mass(self) -> Program:
+        """(t, q, v, params) ↦ m_v = ∂²L/∂v²."""
+        return self.inertia.select("m_v")
+
+    @cached_property
     def terms(self) -> tuple[Term, ...]:
         """The system as a step sees it: the force f = ∂L/∂q + F and the momentum m = ∂L/∂v at the nodes, and the
         constraints at the control points.

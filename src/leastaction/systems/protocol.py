@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from inspect import isfunction
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -22,6 +22,7 @@ from leastaction.systems.sums import Sum
 if TYPE_CHECKING:
     from leastaction.backends.backend import Backend
     from leastaction.backends.rows import Row
+    from leastaction.backends.status import Failure
     from leastaction.backends.stepper import Start, Stepper
     from leastaction.linear.dispersion import Excited
 
@@ -157,8 +158,8 @@ class System(Protocol):
         """A step of RK4 as one Program, for trajectories side by side; None if it cannot be written as one."""
         ...
 
-    def explain(self, status: int, h: float) -> tuple[str, str]:
-        """Why a step that ended with this status could not be done, and what to try; h is a smaller step."""
+    def explain(self, failure: Failure, h: float) -> tuple[str, str]:
+        """Why a step that failed so could not be done, and what to try; h is a smaller step."""
         ...
 
     def record(self) -> dict[str, Any]:
@@ -183,12 +184,6 @@ class NonlinearSystem(System, Protocol):
         """v and L, and ∂L/∂q and ∂L/∂v at rest, at many states (K, n), each with its parameters; NaN where there is no
         v.
         """
-        ...
-
-    def potentials(
-        self, t: float, q: NDArray[Any], v: NDArray[Any], params: NDArray[Any], times: Sequence[float]
-    ) -> NDArray[Any]:
-        """−L at rest at the places that the motions from q reach, about, after these times, (times, B); NaN if none."""
         ...
 
 

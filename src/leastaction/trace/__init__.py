@@ -4,6 +4,6 @@ Of L these are the gradient and the Hessian, of any other function the Jacobian.
 """
 
 from leastaction.trace.differentiate import derivatives, jacobian
-from leastaction.trace.function import const, trace
+from leastaction.trace.function import EVENT, const, trace
 
-__all__ = ["const", "derivatives", "jacobian", "trace"]
+__all__ = ["EVENT", "const", "derivatives", "jacobian", "trace"]

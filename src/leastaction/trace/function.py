@@ -39,6 +39,7 @@ class Role:
 
 ANY = 0
 LAGRANGIAN = Role("L", "the Lagrangian")
+EVENT = Role("g", "the function")
 CONSTRAINTS = Role("g", "the constraint", ANY, ("q",))
 
 
@@ -58,10 +59,18 @@ def trace(
     the role reads. `inputs` gives the shapes of inputs; where there are some, the block "inputs" stands behind that of
     the parameters.
 
+    The function is traced twice, and refused if it returns something else the second time, as with random numbers.
     Where the function tells 0 from −0, and a rule may have changed the sign of a zero that the function looks at, the
     function is traced once more (`zeros`).
     """
     builder, results = _traced(fn, n, params, time, role, takes, inputs, keeps_zeros=False)
+    again, same = _traced(fn, n, params, time, role, takes, inputs, keeps_zeros=False)
+    if repr((builder.code, results)) != repr((again.code, same)):
+        raise TraceError(
+            f"{role.called} returned another result when it was called again with the same arguments: it reads random "
+            "numbers, the time of day or what it has changed itself, and would be frozen as it was once. Draw such "
+            "numbers before and give them as params="
+        )
     if signs_are_forgotten(builder, results):
         builder, results = simplified(*_traced(fn, n, params, time, role, takes, inputs, keeps_zeros=True))
     return builder.build(**{role.block: results})
@@ -191,7 +200,8 @@ def _results(builder: Algebra, result: Any, role: Role) -> list[int]:
             result = plain(result).item()
         if isinstance(result, (np.ndarray, list, tuple)):
             shape = np.shape(result)
-            raise TraceError(f"the function returned an array of shape {shape}; {role.block} is one number: sum it?")
+            advice = "give an event for each component" if role is EVENT else "sum it?"
+            raise TraceError(f"the function returned an array of shape {shape}; {role.block} is one number: {advice}")
         return [_scalar(builder, result, role)]
     wanted = f"{role.called} has n = {role.size} components, one for each coordinate"
     if role.size == ANY:

@@ -111,7 +111,7 @@ class Mechanics:
 
     def _velocity(self, t: Any, q: list[Any], p: list[Any]) -> list[Any]:
         still = [flint.arb(0)] * self.n
-        v = self.invert(t, q, p, still if self._rest is None else [x.mid() for x in self._rest(t, *q, *still)])
+        v = self.invert(t, q, p, still if self._rest is None else self._with_time_held(t, q, p, still))
         if v is None:  # as where L_vv is singular at rest
             v = self.invert(t, q, p, p)
         if v is None:
@@ -121,6 +121,18 @@ class Mechanics:
                 "its velocities."
             )
         return v
+
+    def _with_time_held(self, t: Any, q: list[Any], p: list[Any], still: list[Any]) -> list[Any]:
+        """A guess of the velocities, as `loops.legendre` has it: an iteration for all but the last, that of time."""
+        assert self._rest is not None
+        guess, k = [x.mid() for x in self._rest(t, *q, *still)], self.n - 1
+        gap, Lvv = self._gap(t, q, p, guess)
+        if gap is None:
+            return guess
+        mass = [x for row in range(k) for x in Lvv[row * self.n : row * self.n + k]]
+        step = solve(flint.arb_mat(k, k, mass), flint.arb_mat(k, 1, gap[:k]))
+        moved = guess if step is None else [*((a + b).mid() for a, b in zip(guess, step, strict=False)), guess[k]]
+        return guess if self._gap(t, q, p, moved)[0] is None else moved
 
     def _energy(self, t: Any, q: list[Any], p: list[Any]) -> list[Any]:
         v = self._velocity(t, q, p)

@@ -74,10 +74,10 @@ class RK4Stepper(Run):
 
         found = after(self._weights, self._y, slope)
         if found is None:
-            return Failure(SINGULAR, float("nan"), 0, 0.0)
+            return Failure(SINGULAR)
         found = _rounded(found)
         if not all(x.is_finite() for x in found):
-            return Failure(NOT_FINITE, float("nan"), 0, 0.0)
+            return Failure(NOT_FINITE)
         self._y = found
         return None
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from leastaction.backends.layout import COUNTS, HOP, ITERATIONS, STEPS
-from leastaction.backends.loops.machine import at, call_kernel, copy, doubles, native
-from leastaction.backends.loops.storing import drive, is_noted, next_note, note_states, store_states
+from leastaction.backends.loops.machine import at, call_kernel, copy, native
+from leastaction.backends.loops.storing import drive, store_states
 
 
 @native
@@ -51,14 +51,12 @@ def hops(A, X, Y, scratch, k, end, who, counts, stored, tangent):
     returned. The state goes from X to Y and back; what hops do not write is the same in both.
     """
     here, there, first, every = X, Y, k, A.every
-    due, note, count = (k // every + 1) * every, next_note(A, k), at(counts, who[0] * COUNTS)
+    due, count = (k // every + 1) * every, at(counts, who[0] * COUNTS)
     hop, far_hop, driven, start, period = A.hop, A.far_hop, A.channels > 0, A.start[0], A.period[0]
     time, enough, unsure, least, farther, sure = A.next, A.enough, A.unsure, HOP + 0.5, 0, True
     copy(X, Y, A.size)
     while sure and k < end:
         stop = min(end, due)
-        if note < A.noted:
-            stop = min(stop, int(doubles(A.noted_after)[note]))
         while k < stop:
             if driven:
                 drive(A, here, k, who)
@@ -81,9 +79,6 @@ def hops(A, X, Y, scratch, k, end, who, counts, stored, tangent):
         if k == due:
             due += every
             store_states(A, here, k, who, counts, stored, tangent)
-        if is_noted(A, note, k):
-            note_states(A, here, k, note, who, counts)
-            note += 1
     if k > first:
         count[STEPS] += k - first
         count[ITERATIONS] += HOP * (k - first) + farther

@@ -61,8 +61,8 @@ def invert(S, p):
 
 @native
 def invert_alone(S, p):
-    """`invert` from v = 0, or from what the kernel gives instead, so that the result depends on nothing that was solved
-    before.
+    """`invert` from v = 0, or from what the kernel gives instead, the rate of time behind it, so that the result
+    depends on nothing that was solved before.
 
     Where that fails, as it does if L_vv is singular at rest, v = p is tried.
     """
@@ -75,11 +75,37 @@ def invert_alone(S, p):
         call_kernel(S.point, S.at, S.at_values, S.work)
         for j in range(n):
             S.v[j] = S.at_values[S.rest + j]
+        _with_time_held(S, p)
     if invert(S, p):
         return True
     for j in range(n):
         S.v[j] = p[j]
     return invert(S, p)
+
+
+@native
+def _with_time_held(S, p):
+    """One iteration for all velocities but the last, the rate u of time in u L(t, q, w/u): at the right u it is exact
+    where L is quadratic in v. An iteration for all together would lead to u < 0 if the motion is fast.
+    """
+    n = S.n
+    mass = at(S.at_values, 2 * n + 3 * n * n)
+    for j in range(n):
+        S.fastest[j] = 0.0
+    _miss(S, p, n)
+    for j in range(n - 1):
+        S.move[j] = p[j] - S.at_values[n + j]
+    for j in range(n * n):
+        S.V[j] = mass[j]
+    if not factor(S.V, S.mass_pivots, n - 1, n):
+        return
+    solve(S.V, S.mass_pivots, n - 1, n, S.move)
+    for j in range(n - 1):
+        S.v[j] += S.move[j]
+    miss, _ = _miss(S, p, n)
+    if not miss < OUTSIDE:
+        for j in range(n - 1):
+            S.v[j] -= S.move[j]
 
 
 @native

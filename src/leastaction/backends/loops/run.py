@@ -28,7 +28,7 @@ from leastaction.backends.loops.mass_chords import chord, set_mass
 from leastaction.backends.loops.noise import set_floor, set_noise
 from leastaction.backends.loops.poles import leaps_over
 from leastaction.backends.loops.solver import alone, velocity_at
-from leastaction.backends.loops.storing import drive, is_noted, next_note, note_states, store_states
+from leastaction.backends.loops.storing import drive, store_states
 from leastaction.backends.loops.sweep import prepare, read_solver, set_given, set_inputs, set_times, sweep
 from leastaction.backends.loops.swift_chords import swift_begin, swift_impulse
 from leastaction.backends.loops.tangent_sweep import carry, take_lane
@@ -87,8 +87,7 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
     explicit, quick, k = S.explicit == 1 and check == 0, True, first
     hopping = A.hop != 0
     plainly = hopping and check == 0 and A.columns == 0
-    due = (first // every + 1) * every  # steps after which a state is stored next …
-    note = next_note(A, first)  # … and which of the states to be noted comes next
+    due = (first // every + 1) * every  # steps after which a state is stored next
     if explicit:
         keep(S, I, D)
         S.ahead[0] = 0
@@ -100,18 +99,17 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
         if plainly and not (k == first and A.halted[group] != 0) and calm(A, X):
             done = hops(A, X, Y, scratch, k, end, who, counts, stored, tangent)
             if done > k:
-                k, due, note = done, (done // every + 1) * every, next_note(A, done)
+                k, due = done, (done // every + 1) * every
                 continue
         if explicit:
             if not quick:
                 keep(S, I, D)
-            seen = k + 1 == due or is_noted(A, note, k + 1)
-            if not leap(S, I, D, A, X, quick and k + 1 < end and not seen):
+            if not leap(S, I, D, A, X, quick and k + 1 < end and k + 1 != due):
                 come_back(S, I, D)
                 if quick:  # once more, more slowly, to the last step that can be done
                     counts[who[0] * COUNTS + STEPS] -= k - first
                     X[A.t] = begin + first * period
-                    quick, k, due, note = False, first, (first // every + 1) * every, next_note(A, first)
+                    quick, k, due = False, first, (first // every + 1) * every
                     continue
                 counts[who[0] * COUNTS + STATUS] = NOT_FINITE
                 X[A.alive] = 0.0
@@ -197,9 +195,6 @@ def _run_group(I, D, A, S, S1, X, Y, group, counts, stored, scratch, tangent, lo
         if k == due:
             due += every
             store_states(A, X, k, who, counts, stored, tangent)
-        if is_noted(A, note, k):
-            note_states(A, X, k, note, who, counts)
-            note += 1
         if A.patience > 0 and A.stiff == 0 and X[A.given_up * T] >= A.patience:
             return  # until there are kernels for such steps
 

@@ -1,4 +1,4 @@
-"""What a run does around its steps: the inputs of a step, and the states that are stored or noted."""
+"""What a run does around its steps: the inputs of a step, and the states that are stored."""
 
 from __future__ import annotations
 
@@ -39,30 +39,3 @@ def store_states(A, X, done, who, counts, stored, tangent):
                 own[j] = X[A.q * T + A.kept_numbers[j] * A.coordinate + i]
             for j in range(A.columns * 2 * A.n):
                 own[A.kept_count + j] = tangent[j]
-
-
-@native
-def note_states(A, X, done, note, who, counts):
-    """Note the states after so many steps."""
-    n, T = A.n, A.stride
-    for i in range(A.lanes):
-        if X[A.alive * T + i] != 0.0 or counts[who[i] * COUNTS + STEPS] == done:
-            own = at(doubles(A.notes), (who[i] * A.noted + note) * 2 * n)
-            for j in range(n):
-                own[j] = X[A.q * T + j * A.coordinate + i]
-                own[n + j] = X[A.p * T + j * A.coordinate + i]
-
-
-@native
-def next_note(A, first):
-    """Which of the states to be noted comes after so many steps."""
-    note = 0
-    while note < A.noted and doubles(A.noted_after)[note] <= first:
-        note += 1
-    return note
-
-
-@native
-def is_noted(A, note, step):
-    """Whether the state after this step is noted, where `note` comes next."""
-    return note < A.noted and doubles(A.noted_after)[note] == step

@@ -19,7 +19,7 @@ from leastaction.backends.backend import Backend
 from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.backends.native import fingerprint
 from leastaction.backends.rows import Row
-from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
+from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR, Failure
 from leastaction.backends.stepper import Start, Stepper
 from leastaction.backends.sum_backend import sum_backend
 from leastaction.backends.summands import Assembly
@@ -350,22 +350,6 @@ class Sum(Usual):
             f[i], m[i] = (x[: self.n] for x in self.assembly.gradient(t, q[i], 0 * q[i], params[i]))
         return v, L, f, m
 
-    def potentials(
-        self, t: float, q: FloatArray, v: FloatArray, params: FloatArray, times: Sequence[float]
-    ) -> FloatArray:
-        """−L at rest at the places that the motions from q reach, about, after these times, (times, B); NaN if none."""
-        found = np.full((len(times), len(q)), np.nan)
-        for i in range(len(q)):
-            at, rest = self.assembly.at(params[i]), np.zeros(self.n)
-            motion = at.motion(t, q[i], v[i])
-            if motion is None:
-                continue
-            a = motion[0]
-            for k, tau in enumerate(times):
-                there = q[i] + v[i] * tau + a * tau**2 / 2
-                found[k, i] = -sum(float(np.sum(part)) for part in at.parts_of_L(t, there, rest))
-        return found
-
     def frequency(
         self, t: float, q: FloatArray, p: FloatArray, v: FloatArray, params: FloatArray, length: float
     ) -> float:
@@ -447,9 +431,9 @@ class Sum(Usual):
             return GalerkinStepper(self, method, start, row)
         return self.expanded().stepper(method, start, row)
 
-    def explain(self, status: int, h: float) -> tuple[str, str]:
-        """Why a step that ended with this status could not be done, and what to try; h is a smaller step."""
-        return explained(status, h)
+    def explain(self, failure: Failure, h: float) -> tuple[str, str]:
+        """Why a step that failed so could not be done, and what to try; h is a smaller step."""
+        return explained(failure, h)
 
     # Files.
 

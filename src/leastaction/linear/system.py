@@ -306,10 +306,10 @@ class Quadratic(Usual):
             return self.C.alpha * (self.M @ v) + self.C.beta * (self.K @ v)
         return self.C @ v
 
-    def damping_matrix(self) -> FloatArray | None:
-        """C of a dense system, written out."""
+    def damping_matrix(self) -> Any:
+        """C, written out; None if there is none."""
         if isinstance(self.C, Rayleigh):
-            return np.asarray(self.C.alpha * self.M + self.C.beta * self.K)
+            return self.C.alpha * self.M + self.C.beta * self.K
         return self.C
 
     @cached_property

@@ -18,10 +18,10 @@ from leastaction.errors import StepFailed
 from leastaction.events import Event, Impact
 from leastaction.methods import Method
 from leastaction.numbers.rounding import FLOAT64
-from leastaction.pilots import LAST, Asked, choose, choose_by_dispersion
+from leastaction.pilots import LAST, Asked, choose
 from leastaction.results.assembly import from_archive, from_memory
 from leastaction.results.path import Path
-from leastaction.run.advice import Advice
+from leastaction.run.advice import Advice, Option
 from leastaction.run.archive import Disk
 from leastaction.run.batches import prepare
 from leastaction.run.checks import number, positive
@@ -152,9 +152,11 @@ class Question:
         if not system.has_tangent:
             near = partial(_beside, replace(self, events=self.walls or None), t0, q, v, params)
         asked = Asked(pilot, system.name, system.n, t0, t_end, paces, even, system.m, near=near)
-        lines = None if self.walls or self.pace is not None else system.excited(q, p, t_end - t0)
-        if lines is not None:
-            return choose_by_dispersion(asked, lines, tol)
+        known = None if self.decisive or self.pace is not None else system.chosen(q, p, t0, t_end, tol)
+        if known is not None:
+            steps = round(abs(t_end - t0) / known.h)
+            option = Option(known.method, known.h, None, known.error, 0.0, steps)
+            return Advice(system.name, option, t0, t_end, tol, (option,), notes=(f"errors {known.reason}",))
         length = abs(t_end - t0)
         advice = choose(replace(asked, omega=max(system.frequency(t0, q, p, v, params, length), 1.0 / length)), tol)
         options = tuple(replace(one, h=one.h / unit) for one in advice.options)

@@ -358,8 +358,8 @@ class Quadratic(Usual):
         """The system without sums over rows: itself."""
         return self
 
-    def chosen(self, q: FloatArray, p: FloatArray, t0: float, t_end: float, tol: float) -> Choice | None:
-        """Method and step for a tolerance by formulas; None if damping or a load acts."""
+    def chosen(self, q: FloatArray, p: FloatArray, t0: float, t_end: float, tol: float) -> Choice:
+        """Method and step for a tolerance by the modes that start and load excite."""
         from leastaction.linear.choice import chosen
 
         return chosen(self, q, p, t0, t_end, tol)
@@ -367,10 +367,10 @@ class Quadratic(Usual):
     def frequency(
         self, t: float, q: FloatArray, p: FloatArray, v: FloatArray, params: FloatArray, length: float
     ) -> float:
-        """About the highest frequency in a start."""
-        from leastaction.linear.dispersion import highest_excited
+        """The frequency of the motion in its mean, which stiff modes that hardly move do not change."""
+        from leastaction.linear.choice import excited
 
-        return highest_excited(self, q, p)
+        return excited(self, q, p, t, t + length).rate
 
     def energies(self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
         """H at many states."""

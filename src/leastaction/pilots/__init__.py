@@ -31,9 +31,8 @@ the next advice, which finds its code ready, may choose better.
 
 from leastaction.pilots.asked import Asked
 from leastaction.pilots.choice import UNKEPT, UNSURE, choose
-from leastaction.pilots.dispersion import choose_by_dispersion
 from leastaction.pilots.growth import SURE, at_fixed_time
 from leastaction.pilots.lab import LAST
 from leastaction.pilots.trial import USEFUL
 
-__all__ = ["LAST", "SURE", "UNKEPT", "UNSURE", "USEFUL", "Asked", "at_fixed_time", "choose", "choose_by_dispersion"]
+__all__ = ["LAST", "SURE", "UNKEPT", "UNSURE", "USEFUL", "Asked", "at_fixed_time", "choose"]

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from leastaction.pilots.answer import Answer, answers, best_known
 from leastaction.pilots.asked import MEMBERS, member
-from leastaction.pilots.dispersion import MARGIN
 from leastaction.pilots.growth import Rounding, followed, growth_of, scales, spread_of
 from leastaction.pilots.lab import Lab, off
 from leastaction.pilots.reach import HALVINGS, SECONDS, Reach
@@ -22,6 +21,7 @@ from leastaction.run.advice import Growth, Option
 
 FloatArray = NDArray[np.float64]
 
+MARGIN = 2.0  # the factor by which the predicted error stays below tol
 USEFUL = 1e-3  # if rounding grows above tol, and not above this, the run is to be as accurate as rounding allows
 SHORT = 10.01  # over ω: pilots are not cut to less
 

@@ -53,9 +53,9 @@ def test_all_accelerations_of_a_stiff_beam_balance_in_the_mean():
 
 def test_accelerations_that_nobody_can_know_are_refused():
     """With few stored states of a stiff beam the equation at the tip is all that there is."""
-    n = 2000
+    n = 6000
     system = shaken_beam(n, lumped=True)
-    path = la.integrate(system, "newmark", np.zeros(n), np.zeros(n), h=0.005, t_end=2, output=system.around([n - 2]))
+    path = la.integrate(system, "newmark", np.zeros(n), np.zeros(n), h=0.005, t_end=0.5, output=system.around([n - 2]))
     with pytest.raises(ValueError, match=r"not known: rounding .* error of about .* store whole states"):
         path.acceleration([n - 2])
 

@@ -68,10 +68,6 @@ def test_the_error_of_a_damped_start_is_that_of_the_run(ratio):
     w, c = 3.0, 2 * ratio * 3.0
     system = la.Quadratic([1.0], [w * w], C=[c])
     there = excited(system, np.ones(1), np.zeros(1), 0.0, 6.4)
-    roots = np.roots([1.0, c * (1 - 1e-6), w * w])
-    t = 6.4 * np.array([1 / 64, 1 / 16, 1 / 4, 1.0])
-    exact = ((roots[0] * np.exp(np.outer(t, roots[1:])) - roots[1] * np.exp(np.outer(t, roots[:1])))[:, 0]).real
-    exact = exact / (roots[0] - roots[1]).real if ratio >= 1 else np.nan
     path = la.integrate(system, gauss(2), [1.0], [0.0], h=0.1, steps=64)
     fine = la.integrate(system, gauss(8), [1.0], [0.0], h=0.1, steps=64)
     errors = np.abs(path.q - fine.q)[[1, 4, 16, 64], 0]
@@ -82,29 +78,27 @@ def test_the_error_of_a_damped_start_is_that_of_the_run(ratio):
 def test_stiff_modes_are_stepped_coarsely_where_nothing_excites_them():
     stiff = la.Quadratic(np.ones(2), np.array([1.0, 1e12]))
     slow = la.advise(stiff, [1.0, 0.0], [0.0, 0.0], t_end=10.0, tol=1e-6)
-    assert slow.chosen.steps < 1000 and "1 modes" in repr(slow)
+    assert slow.chosen.steps < 1000 and "for 1 modes" in repr(slow)
     fast = la.advise(stiff, [1.0, 1e-3], [0.0, 0.0], t_end=10.0, tol=1e-6)
     assert fast.chosen.steps > 10**6
 
 
-@pytest.mark.parametrize("tol", [1e-4, 1e-6])
-@pytest.mark.parametrize("n", rest_slow([40, 200, 2000], [40, 2000]))
-def test_a_shaken_beam_keeps_its_tolerance_or_the_choice_says_no(n, tol):
-    """The expected error is an upper bound of that of the run, beside one of many steps; and no more than 20 times it.
-
-    Rounding of the reference is what the choice tells of P2N2Q4Gau, the member that amplifies least.
-    """
+@pytest.mark.parametrize(("n", "tol"), rest_slow([(40, 1e-4), (40, 1e-7), (200, 1e-6), (2000, 1e-4)], [(40, 1e-7)]))
+def test_the_expected_error_of_a_shaken_beam_is_a_bound(n, tol):
+    """Beside a run with sixteen times as many steps."""
     system, rest = shaken_beam(n), np.zeros(n)
     choice = chosen(system, rest, rest, 0.0, 10.0, tol)
     steps = round(10 / choice.h)
-    assert steps < 10**4
     path = la.integrate(system, choice.method, rest, rest, h=10 / steps, steps=steps)
-    fine = la.integrate(
-        system, "P4N4Q8Gau" if n < 2000 else "P2N2Q4Gau", rest, rest, h=10 / steps / 32, steps=32 * steps, every=32
-    )
-    error = off(path, fine)
-    assert error <= max(choice.error, 1e-9)
-    assert (choice.error <= tol) == (n < 2000 or tol > 1e-5)
+    fine = la.integrate(system, "P4N4Q8Gau", rest, rest, h=10 / steps / 16, steps=16 * steps, every=16)
+    assert off(path, fine) <= choice.error <= tol
+
+
+def test_a_tolerance_below_rounding_is_not_claimed():
+    """The entries of K of a beam of 1000 elements are known to a last place, and so are its frequencies to 10⁻⁶."""
+    system, rest = shaken_beam(2000), np.zeros(2000)
+    choice = chosen(system, rest, rest, 0.0, 10.0, 1e-9)
+    assert choice.error > 1e-9 and choice.h > 1e-4 and "rounding" in choice.reason
 
 
 def test_tol_of_a_large_beam():

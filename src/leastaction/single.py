@@ -155,7 +155,7 @@ class Question:
         known = None if self.decisive or self.pace is not None else system.chosen(q, p, t0, t_end, tol)
         if known is not None:
             steps = round(abs(t_end - t0) / known.h)
-            option = Option(known.method, known.h, None, known.error, 0.0, steps)
+            option = Option(known.method, known.h, None, known.error, 1e-6 * steps, steps)
             return Advice(system.name, option, t0, t_end, tol, (option,), notes=(f"errors {known.reason}",))
         length = abs(t_end - t0)
         advice = choose(replace(asked, omega=max(system.frequency(t0, q, p, v, params, length), 1.0 / length)), tol)

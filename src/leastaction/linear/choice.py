@@ -47,6 +47,7 @@ SAMPLED = 2048  # times at which a load that is a function is asked
 NUMBERS = 2**21  # positions of modes in one run of the modes
 STORED = 2**27  # numbers that a run may store: longer runs are not chosen
 STEP, FACTORED = 20_000, 20  # work of a step beside its solves, and of a factorisation over that of a solve with it
+BLURRED = 8.0  # times a mean of n roundings of K: so much the members of odd degree lose on stiff beams
 TIMES = 64  # at which a motion is looked at
 
 
@@ -84,7 +85,7 @@ def _chosen(system: Quadratic, q: FloatArray, p: FloatArray, t0: float, t_end: f
         error = (there.error(s, count) + off) / size + _rounding(there, system, s, count)
         found.append((error > tol, error if error > tol else _work(there, system, s, count), s, count, error))
     missed, _, s, count, error = min(found)
-    reason = f"by formulas, for {len(there.omega)} modes that the start and the load excite"
+    reason = f"by formulas, for {len(there.omega)} modes that start and load excite"
     if driven is not None and driven.part < 1:
         reason += f", from the first {driven.part:.1g} of the run"
     if missed:
@@ -118,7 +119,7 @@ def _rounding(there: Excited, system: Quadratic, s: int, count: int) -> float:
         damping = system.C if isinstance(system.C, Rayleigh) else Rayleigh()
         form, h = kronecker_of(_member(s)), there.span / count
         amplified = max(1.0, shifts(form, h, damping.alpha, damping.beta).amplification)
-    return EPS * amplified * (np.sqrt(count) + there.stiffest / (max(there.rate, 1 / there.span) ** 2 * system.n))
+    return float(EPS * amplified * (np.sqrt(count) + BLURRED * there.blur / system.n))
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +132,7 @@ class Excited:
     q, p                 (k,) the start
     load                 on the modes, or None
     entries              of one factor
-    stiffest             about the square of the highest frequency of the system
+    coupling             (k,) |φ|ᵀ|K||φ|: a last place of the entries of K may change ω² by ε times this
     """
 
     t0: float
@@ -144,7 +145,7 @@ class Excited:
     p: FloatArray
     load: Samples | None
     entries: int
-    stiffest: float
+    coupling: FloatArray
 
     def __post_init__(self) -> None:
         """λ and amplitudes of e^{λt}, (2, k): of a pair that oscillates the first, doubled; real parts count."""
@@ -156,7 +157,8 @@ class Excited:
             rates = np.array([np.where(large == 0, 0.0, self.omega**2 / large), large])
             v = self.forward * self.p
             parts = np.array([v - rates[1] * self.q, rates[0] * self.q - v]) / (rates[0] - rates[1])
-        parts = np.where(root == 0, 0.0, np.where(root.imag > 0, parts * [[2], [0]], parts))  # a free body is exact
+        swinging = root.imag > np.abs(c) / 2
+        parts = np.where(root == 0, 0.0, np.where(swinging, parts * [[2], [0]], parts))  # a free body is exact
         object.__setattr__(self, "waves", (rates, parts))
 
     waves: tuple[ComplexArray, ComplexArray] = field(init=False)
@@ -199,10 +201,21 @@ class Excited:
     @property
     def rate(self) -> float:
         """The frequency of the motion, in the mean of the squares."""
+        weight = self._weight()
+        return float(np.sqrt((weight * self.omega**2).sum() / weight.sum())) if weight.any() else 0.0
+
+    @property
+    def blur(self) -> float:
+        """By how many last places ω² of the motion may change with one of K, in the same mean."""
+        weight = self._weight()
+        square = (weight * self.omega**2).sum()
+        return float((weight * self.coupling).sum() / square) if square else 0.0
+
+    def _weight(self) -> FloatArray:
+        """The squares of the amplitudes of the modes, about."""
         slow = np.maximum(self.omega, 1 / self.span)
         pushed = 0.0 if self.load is None else np.abs(self.load.values).max(axis=0)
-        weight = self.q**2 + (self.p / slow) ** 2 + (pushed / slow**2) ** 2
-        return float(np.sqrt((weight * self.omega**2).sum() / weight.sum())) if weight.any() else 0.0
+        return np.asarray(self.q**2 + (self.p / slow) ** 2 + (pushed / slow**2) ** 2)
 
 
 def _excess(s: int, z: ComplexArray) -> ComplexArray:
@@ -307,6 +320,7 @@ def excited(system: Quadratic, q: FloatArray, p: FloatArray, t0: float, t_end: f
     shape = V @ turn
     square = 1 / np.maximum(theta, EPS * theta[-1]) - mu
     omega = np.sqrt(np.where(square > 1e-6 * mu, square, 0.0))
+    coupling = (np.abs(shape) * (abs(K) @ np.abs(shape))).sum(axis=0)
     if isinstance(system.C, Rayleigh):
         c = system.C.alpha + system.C.beta * omega**2
     else:
@@ -319,7 +333,7 @@ def excited(system: Quadratic, q: FloatArray, p: FloatArray, t0: float, t_end: f
         at = np.sort(at)
         load = Samples(at, np.array([at_times(load, system.n, t)[0] @ shape for t in at[:, None]]))
     state = shape.T @ (M @ q), shape.T @ p
-    return Excited(t0, span, float(np.sign(t_end - t0)), omega, c, shape, *state, load, stiffness.nnz, largest)
+    return Excited(t0, span, float(np.sign(t_end - t0)), omega, c, shape, *state, load, stiffness.nnz, coupling)
 
 
 def _orthonormal(x: FloatArray, V: FloatArray, M: Any) -> FloatArray:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.linear.definite import LANCZOS_STEPS, cholesky, positive_definite
+from leastaction.linear.definite import cholesky, positive_definite, ritz
 from leastaction.linear.factor import one_thread
 
 if TYPE_CHECKING:
@@ -40,22 +40,13 @@ def highest_frequency(system: Quadratic) -> float:
             while not positive_definite(sigma * system.M - system.K):
                 width *= 4
                 sigma = theta * (1 + width)
-            top, error = _largest(_Inverse(sigma, system), system)
+            inverse = cholesky(sigma * system.M - system.K)
+            top, error = _largest(lambda v, solve=inverse.solve: solve(system.M @ v), system)
             theta = sigma - 1 / top
             if min(1.0, error / top) * (sigma - theta) <= TOLERANCE * theta:
                 break
             width = max(1e-2 * (sigma / theta - 1), TOLERANCE)
     return float(np.sqrt(theta))
-
-
-class _Inverse:
-    """v ↦ (σM − K)⁻¹ M v."""
-
-    def __init__(self, sigma: float, system: Quadratic) -> None:
-        self.M, self.factor = system.M, cholesky(sigma * system.M - system.K)
-
-    def __call__(self, v: FloatArray) -> FloatArray:
-        return self.factor.solve(self.M @ v)
 
 
 def estimate(system: Quadratic) -> tuple[float, float]:
@@ -65,22 +56,4 @@ def estimate(system: Quadratic) -> tuple[float, float]:
 
 
 def _largest(apply: Callable[[FloatArray], FloatArray], system: Quadratic) -> tuple[float, float]:
-    """The largest Ritz value of an operator that is symmetric in the inner product of M, and its residual."""
-    v = np.random.default_rng(0).standard_normal(system.n)
-    Mv = system.M @ v
-    beta = float(np.sqrt(v @ Mv))
-    before, alphas, betas = np.zeros(system.n), [], [0.0]
-    for _ in range(LANCZOS_STEPS):
-        v, Mv = v / beta, Mv / beta
-        w = apply(v) - betas[-1] * before
-        alphas.append(float(w @ Mv))
-        w -= alphas[-1] * v
-        Mw = system.M @ w
-        beta = float(np.sqrt(max(w @ Mw, 0.0)))
-        betas.append(beta)
-        if beta <= np.finfo(float).eps * abs(alphas[0]):
-            break
-        before, v, Mv = v, w, Mw
-    off = betas[1:-1]
-    values, vectors = np.linalg.eigh(np.diag(alphas) + np.diag(off, 1) + np.diag(off, -1))
-    return float(values[-1]), float(betas[-1] * abs(vectors[-1, -1]))
+    return ritz(apply, lambda v: np.asarray(system.M @ v), system.n)[1:]

@@ -5,10 +5,23 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.methods import Galerkin
+from leastaction.methods import Composition, Galerkin, Method
 from leastaction.step.kronecker import kronecker_of
 
 FloatArray = NDArray[np.float64]
+
+
+def propagators(method: Method, h: float, omega: FloatArray, c: FloatArray) -> FloatArray:
+    """The steps of any method without load, (K, 2, 2) on (q, p)."""
+    if isinstance(method, Galerkin):
+        return steps(method, h, omega, c)[0]
+    one = np.broadcast_to(np.eye(2), (len(omega), 2, 2))
+    if isinstance(method, Composition):
+        for part in method.parts:
+            one = propagators(method.root, part * h, omega, c) @ one
+        return one
+    A = h * np.stack([np.stack([0 * c, 1 + 0 * c], -1), np.stack([-(omega**2), -c], -1)], -2)
+    return np.asarray(one + A @ (one + A / 2 @ (one + A / 3 @ (one + A / 4))))  # RK4
 
 
 def steps(method: Galerkin, h: float, omega: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -263,7 +263,7 @@ class Driven:
         equal = load.rule != "cubic" and np.ptp(np.diff(load.times)) < 1e-9 * gap
         lattice = round(span / gap)
         self.unit = lattice if equal and lattice and abs(lattice * gap - span) < 1e-9 * span else 1
-        inside = np.count_nonzero(np.abs(load.times - there.t0 - there.forward * span / 2) < span / 2)
+        inside = int(np.count_nonzero(np.abs(load.times - there.t0 - there.forward * span / 2) < span / 2))
         count = 3 * self.unit
         while count < min(max(32, inside), NUMBERS // len(there.omega)):
             count *= 2

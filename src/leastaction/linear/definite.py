@@ -193,7 +193,7 @@ def ritz(
         alphas.append(float(w @ weighed))
         w -= alphas[-1] * v
         before, v, weighed = v, w, weigh(w)
-        beta = float(np.sqrt(max(w @ weighed, 0.0)))
+        beta = float(np.sqrt(max(float(w @ weighed), 0.0)))
         betas.append(beta)
         if beta <= np.finfo(float).eps * abs(alphas[0]):
             break

@@ -9,19 +9,15 @@ is positive definite, that is λ_max < σ; and then Lanczos' process on (σM −
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leastaction.linear.definite import cholesky, positive_definite, ritz
-from leastaction.linear.factor import one_thread
+from leastaction.linear.factor import Factor, one_thread
 
 if TYPE_CHECKING:
     from leastaction.linear.system import Quadratic
-
-FloatArray = NDArray[np.float64]
 
 TOLERANCE = 1e-8  # of λ_max, relative
 FIRST_GUESS = 4e-3  # how far above the first estimate λ_max is looked for, relative
@@ -40,8 +36,7 @@ def highest_frequency(system: Quadratic) -> float:
             while not positive_definite(sigma * system.M - system.K):
                 width *= 4
                 sigma = theta * (1 + width)
-            inverse = cholesky(sigma * system.M - system.K)
-            top, error = _largest(lambda v, solve=inverse.solve: solve(system.M @ v), system)
+            top, error = _largest(system, cholesky(sigma * system.M - system.K), system.M)
             theta = sigma - 1 / top
             if min(1.0, error / top) * (sigma - theta) <= TOLERANCE * theta:
                 break
@@ -51,9 +46,9 @@ def highest_frequency(system: Quadratic) -> float:
 
 def estimate(system: Quadratic) -> tuple[float, float]:
     """A Ritz value θ ≤ λ_max, and the size of its residual."""
-    solve = system.mass_factor.solve
-    return _largest(lambda v: solve(system.K @ v), system)
+    return _largest(system, system.mass_factor, system.K)
 
 
-def _largest(apply: Callable[[FloatArray], FloatArray], system: Quadratic) -> tuple[float, float]:
-    return ritz(apply, lambda v: np.asarray(system.M @ v), system.n)[1:]
+def _largest(system: Quadratic, factor: Factor, a: Any) -> tuple[float, float]:
+    """The largest Ritz value of v ↦ B⁻¹A v with a factor of B, which is symmetric in the inner product of M."""
+    return ritz(lambda v: factor.solve(a @ v), lambda v: np.asarray(system.M @ v), system.n)[1:]

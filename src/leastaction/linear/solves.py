@@ -63,7 +63,7 @@ class Shifted(Solves):
         self.f = -(h**2) * (small.into @ form.load)
         self.mean = form.mean @ small.out
         self.ahead = _by_velocities(system, method, h)
-        self.slope = None if self.ahead is None else self.ahead[1] @ small.out
+        self.slope = small.out[-1] if self.ahead is None else self.ahead[1] @ small.out
         count = f"{np.count_nonzero(small.gamma.imag)} complex" if np.any(small.gamma.imag) else "no complex"
         self.how = f"{len(self.factors)} shifted solves, {count}" + (", in Schur form" if small.coupled else "")
 

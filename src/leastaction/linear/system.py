@@ -35,7 +35,7 @@ from leastaction.systems.defaults import Usual
 if TYPE_CHECKING:
     from leastaction.backends.rows import Row
     from leastaction.backends.stepper import Start
-    from leastaction.linear.dispersion import Excited
+    from leastaction.linear.choice import Choice
     from leastaction.linear.stepper import LinearStepper
 
 FloatArray = NDArray[np.float64]
@@ -358,11 +358,11 @@ class Quadratic(Usual):
         """The system without sums over rows: itself."""
         return self
 
-    def excited(self, q: FloatArray, p: FloatArray, duration: float) -> Excited | None:
-        """The frequencies that a motion has; None if damping or a load acts."""
-        from leastaction.linear.dispersion import excited
+    def chosen(self, q: FloatArray, p: FloatArray, t0: float, t_end: float, tol: float) -> Choice | None:
+        """Method and step for a tolerance by formulas; None if damping or a load acts."""
+        from leastaction.linear.choice import chosen
 
-        return None if self.forced else excited(self, q, p, duration)
+        return chosen(self, q, p, t0, t_end, tol)
 
     def frequency(
         self, t: float, q: FloatArray, p: FloatArray, v: FloatArray, params: FloatArray, length: float

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from leastaction.backends.backend import Backend
     from leastaction.backends.rows import Row
     from leastaction.backends.stepper import Start, Stepper
-    from leastaction.linear.dispersion import Excited
+    from leastaction.linear.choice import Choice
 
 
 class System(Protocol):
@@ -111,8 +111,9 @@ class System(Protocol):
         """The energy at many states, each with its own parameters."""
         ...
 
-    def excited(self, q: NDArray[Any], p: NDArray[Any], duration: float) -> Excited | None:
-        """The frequencies that a motion has, if they stay the same and are known before the run."""
+    def chosen(self, q: NDArray[Any], p: NDArray[Any], t0: float, t_end: float, tol: float) -> Choice | None:
+        """Method and step with which a run from (q, p) keeps a tolerance, if formulas tell; None: trial runs must tell.
+        """
         ...
 
     def frequency(

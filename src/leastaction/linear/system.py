@@ -358,6 +358,11 @@ class Quadratic(Usual):
         """The system without sums over rows: itself."""
         return self
 
+    @property
+    def instructions(self) -> int:
+        """The products of one application of the matrices."""
+        return int(self.K.nnz if self.sparse else self.n**2)
+
     def chosen(self, q: FloatArray, p: FloatArray, t0: float, t_end: float, tol: float) -> Choice | None:
         """Method and step for a tolerance by formulas; None if damping or a load acts."""
         from leastaction.linear.choice import chosen

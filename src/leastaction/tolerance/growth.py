@@ -18,8 +18,6 @@ from leastaction.tolerance.trials import Trial
 
 FloatArray = NDArray[np.float64]
 
-STEEPER = 8.0  # errors that grow so many times more in the second half than in the first one grow exponentially
-
 
 @dataclass(frozen=True, eq=False)
 class Growth:
@@ -52,14 +50,14 @@ class Growth:
 
     @property
     def rate(self) -> float:
-        """The rate of the quickest exponential growth; 0 if errors grow no faster than a power of time. Where two
+        """The rate of the quickest exponential growth; 0 if errors grow no faster than t³ in the second half. Where two
         motions have come apart, errors grow no more: this part does not count.
         """
         rates = []
         for row in np.maximum.accumulate(self.rounding, axis=1):
             near = row[: int(np.searchsorted(row, RESOLVED)) or 1]
             k = int(np.searchsorted(self.length, self.length[len(near) - 1] / 2))
-            if len(near) > 2 and near[k] > 0 and near[-1] > STEEPER * near[k]:
+            if len(near) > 2 and near[k] > 0 and near[-1] > 2**3 * near[k]:
                 rates.append(math.log(near[-1] / near[k]) / (self.length[len(near) - 1] - self.length[k]))
         return max(rates, default=0.0)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from leastaction.results.path import Path
 from leastaction.run.advice import Advice, Option
-from leastaction.tolerance.constants import FINER, LIMIT
+from leastaction.tolerance.constants import LIMIT, RESOLVED, SURE
 from leastaction.tolerance.search import Found
 from leastaction.tolerance.trials import Trials
 
@@ -24,12 +24,12 @@ def advice_of(trials: Trials, found: Found, tol: float) -> Advice:
         reason = f"a run takes more than {LIMIT:.0e} instructions, about a minute, and was not made twice"
         if found.reason:
             notes.append(f"the step keeps the tolerance {found.reason}")
-    elif math.isfinite(found.until):
+    elif rounding is not None and rounding > RESOLVED:
         reason = "two runs whose starts differ by one unit in the last place come apart"
-    elif rounding is not None and error is not None and error <= rounding:
-        reason = "this is what rounding makes of two runs that begin one unit in the last place apart"
+    elif rounding is not None and found.worst <= SURE * rounding:
+        reason = f"{SURE:g} times what rounding makes of two runs that begin one unit in the last place apart"
     else:
-        reason = f"two runs, whose steps differ by a factor {FINER:g} or more, differ by this"
+        reason = "runs with longer steps differ from it by this, or its order tells so"
     if one is not None and trials.batch > 1:
         missed = np.flatnonzero(one.ended & (found.error > tol)) if found.error is not None else []
         if len(missed):
@@ -71,7 +71,10 @@ def with_run(advice: Advice, path: Path) -> Advice:
     notes = advice.notes
     if advice.horizon is not None and path.output is None and not (path.system.depends_on_time or path.system.forced):
         change = float(np.ptp(np.asarray(path.energy(), float)))
-        notes = (*notes, f"beyond this time positions are those of a nearby motion; the energy stays within {change:.1e}")
+        notes = (
+            *notes,
+            f"beyond this time positions are those of a nearby motion; the energy stays within {change:.1e}",
+        )
     return replace(advice, size=size, chosen=chosen, t_end=float(path.t[-1]), notes=notes)
 
 

@@ -18,23 +18,7 @@ from numpy.typing import NDArray
 from leastaction.methods import method as method_named
 from leastaction.run.advice import EPS, Option
 from leastaction.systems.pace import AUTO
-from leastaction.tolerance.constants import (
-    AIM,
-    BEFORE,
-    FEW,
-    FINER,
-    FIRST,
-    GROWN,
-    LATER,
-    LIMIT,
-    NOISY,
-    PART,
-    RESOLVED,
-    ROWS,
-    SURE,
-    TRIES,
-    USEFUL,
-)
+from leastaction.tolerance import constants as k
 from leastaction.tolerance.growth import Growth, growth
 from leastaction.tolerance.ladder import START, cheaper, degree, member
 from leastaction.tolerance.trials import Trial, Trials
@@ -48,7 +32,7 @@ Runs = Generator[float, None, Any]
 class Found:
     """What a search has found so far: method, pace and step, and the last run with them.
 
-    error    of each trajectory at the end, (B,); None: no second run has been compared
+    error    of each trajectory at the end, (B,); None: no two runs have been compared
     until    the time after the start until which the tolerance can be kept
     reason   how the error is known, where a formula tells it
     tried    all runs, each with its difference from the one after it
@@ -67,9 +51,9 @@ class Found:
     @property
     def worst(self) -> float:
         """The largest error of the trajectories that come to their ends; infinite if none is known."""
-        if self.error is None or self.trial is None:
+        if self.error is None:
             return math.inf
-        return float(np.max(self.error[self.trial.ended], initial=0.0))
+        return float(np.max(self.error if self.trial is None else self.error[self.trial.ended], initial=0.0))
 
 
 def settle(trials: Trials, tol: float) -> Found:
@@ -77,7 +61,7 @@ def settle(trials: Trials, tol: float) -> Found:
     first search that comes to its end is taken; if none does, the one with the smallest error. The pace that the
     library makes costs code of its own, and joins in the second round.
     """
-    begun, allowed = _begun(trials, tol), FIRST
+    begun, allowed = _begun(trials, tol), k.FIRST
     if begun is not None and math.isfinite(begun.until):
         return begun
     searches = [Search(trials, trials.pace, tol, begun)]
@@ -85,13 +69,18 @@ def settle(trials: Trials, tol: float) -> Found:
         for one in searches:
             if one.go(allowed):
                 return one.found
-        if allowed == FIRST and begun is None and trials.may_be_paced:
+        if allowed == k.FIRST and begun is None and trials.may_be_paced:
             searches.append(Search(trials, AUTO, tol))
-        if allowed == LIMIT:
+        if allowed == k.LIMIT:
             break
-        allowed = min(LIMIT, GROWN * allowed)
-    if all(math.isnan(one.found.h) for one in searches) and trials.failure is not None:
-        raise trials.failure
+        allowed = min(k.LIMIT, k.GROWN * allowed)
+    if all(math.isnan(one.found.h) for one in searches):
+        failure = trials.failure or ValueError(f"no steps of {trials.system.name} lead to the end of the run")
+        failure.add_note(
+            "tol= has tried shorter and shorter steps, and these were the last. Where bodies come near to each other "
+            "give pace=, a function of q that is small there, or soften L; or give method= and h="
+        )
+        raise failure
     return min((one.found for one in searches), key=lambda found: found.worst)
 
 
@@ -101,29 +90,30 @@ def _begun(trials: Trials, tol: float) -> Found | None:
     """
     if (choice := trials.by_formula(tol)) is not None:
         return Found(None, choice.method, choice.h, reason=choice.reason)
-    if trials.price(member(START), trials.first_step(trials.pace)) <= PART:
+    price = 0.0 if trials.pace is not None else trials.price(member(START), trials.first_step(None))
+    if price <= k.FIRST * k.GROWN:
         return None
-    found = settle(trials.until(trials.length / GROWN), tol / GROWN)
-    if found.worst <= USEFUL:
-        found.until = math.inf
-    return replace(found, trial=None, growth=None, error=found.error if math.isfinite(found.until) else None)
+    found = settle(trials.until(trials.length / k.GROWN), tol / k.GROWN)
+    if found.worst > k.RESOLVED and math.isfinite(found.until):
+        return replace(found, trial=None)
+    return replace(found, trial=None, growth=None, error=None, until=math.inf)
 
 
 def judged_by_all(trials: Trials, found: Found, tol: float) -> Found:
     """The same method and pace with the step that keeps the tolerance of all trajectories, if all can be run."""
     search = Search(trials, found.pace, tol)
-    search.found.method, search.first = found.method, FINER * found.h
-    search.go(LIMIT)
+    search.found.method, search.first = found.method, k.FINER * found.h
+    search.go(k.LIMIT)
     return search.found
 
 
 class Search:
-    """The search with one pace."""
+    """The search with one pace; `begun` is what is known before."""
 
     def __init__(self, trials: Trials, pace: Any, tol: float, begun: Found | None = None) -> None:
-        self.trials, self.tol, self.begun = trials, tol, begun
+        self.trials, self.tol, self.known = trials, tol, begun is not None
         self.found = Found(pace, member(START)) if begun is None else begun
-        self.first = trials.first_step(self.found.pace) if begun is None else FINER * begun.h
+        self.first = trials.first_step(pace) if begun is None else k.FINER * begun.h
         self.allowed, self._price, self._runs = 0.0, 0.0, self._search()
 
     def go(self, allowed: float) -> bool:
@@ -138,45 +128,59 @@ class Search:
 
     def _search(self) -> Runs:
         found, trials = self.found, self.trials
-        if self.begun is not None:
-            yield from self._shorten(trials, self.first, np.full(len(trials.starts), self.tol), [])
+        if self.known:
+            yield from self._shorten(trials, self.first, np.full(len(trials.starts), self.tol))
             return
         yield from self._grow(trials, self.first)
-        assert found.growth is not None and found.trial is not None
-        seen, until, whole, at_the_end, looked = trials, 0.0, found.trial, found.growth.end, False
-        while True:
-            target, h = self._target(found.growth), found.h
-            if seen is not trials or np.isinf(target).all():  # nothing is known of the end of any motion
-                later = min(float(found.growth.kept(self.tol).min()), seen.length)
-                if later == seen.length < trials.length:
-                    seen = trials
-                elif later < seen.length * FEW / ROWS:
-                    seen = trials.until(FEW * later)  # look closer
-                elif later <= LATER * until:  # finer runs have not shown more
-                    found.until, found.error, found.trial = later, at_the_end, whole
-                    return
-                else:
-                    until, part = later, trials.until(BEFORE * later)
-                    yield from self._shorten(part, min(h, later / FEW), np.full_like(target, self.tol), [])
-                yield from self._grow(seen, found.h)
-                continue
-            agreed = yield from self._shorten(trials, h, target, [found.trial])
-            if agreed and not looked and found.h != h and np.any(found.growth.end > self.tol / NOISY):
-                error, looked = found.error, True
-                yield from self._grow(trials, found.h)  # longer steps may have shown too much
-                found.error, target = error, self._target(found.growth)
-                if np.any(np.isfinite(target) & (error > target)):
-                    continue
-            found.error = np.maximum(found.error, found.growth.end)
-            if found.worst > self.tol:
-                found.until = float(found.growth.kept(self.tol).min())
+        if np.isinf(self._target()).all():  # rounding leaves nothing of the end of any motion
+            yield from self._reach()
+        if math.isfinite(found.until):
             return
+        agreed = yield from self._shorten(trials, found.h, self._target(), found.trial)
+        error = found.error
+        yield from self._grow(trials, found.h)  # the longer steps may have shown too much, or too little
+        found.error = error
+        if agreed and found.worst > float(np.min(self._target())):
+            yield from self._shorten(trials, found.h, self._target(), found.trial)
+        assert found.error is not None and found.growth is not None
+        found.error = np.maximum(found.error, k.SURE * self._rounding)
+        if found.worst > self.tol:
+            found.until = float(found.growth.kept(self.tol).min())
 
-    def _target(self, grown: Growth) -> FloatArray:
+    def _reach(self) -> Runs:
+        """The step with which the tolerance is kept for as long as rounding lets it. Runs with longer steps may come
+        apart earlier: it is seen again with the steps found, and runs go farther while that is worth it. If they come
+        to the end, the time stays infinite.
+        """
+        found, trials, seen, until = self.found, self.trials, self.trials, 0.0
+        whole, at_the_end = found.trial, k.SURE * self._rounding
+        while True:
+            assert found.growth is not None
+            later = min(float(found.growth.kept(self.tol).min()), seen.length)
+            if seen is trials and not np.isinf(self._target()).all():
+                return
+            if later == seen.length:
+                seen = trials
+            elif later < seen.length * k.FEW / k.ROWS:
+                seen = trials.until(k.FEW * later)  # look closer
+            elif later <= k.LATER * until:
+                found.until, found.error, found.trial = later, at_the_end, whole
+                return
+            else:
+                until, part = later, trials.until(later / k.LATER)
+                yield from self._shorten(part, min(found.h, part.length / k.FEW), np.full(len(at_the_end), self.tol))
+            yield from self._grow(seen, found.h)
+
+    @property
+    def _rounding(self) -> FloatArray:
+        assert self.found.growth is not None
+        return self.found.growth.end
+
+    def _target(self) -> FloatArray:
         """The error that each trajectory is to have at the end, no less than rounding; infinite where rounding leaves
         nothing of it.
         """
-        return np.where(grown.end > USEFUL, np.inf, np.maximum(self.tol, SURE * grown.end))
+        return np.where(self._rounding > k.RESOLVED, np.inf, np.maximum(self.tol, k.SURE * self._rounding))
 
     def _grow(self, trials: Trials, h: float) -> Runs:
         """Two runs with the same steps, from the start and from beside it."""
@@ -190,87 +194,109 @@ class Search:
                 return
             h /= 4
 
-    def _shorten(self, trials: Trials, h: float, target: FloatArray, chain: list[Trial]) -> Runs:
-        """Runs with shorter and shorter steps, until the last two differ by less than the target, and by less than the
-        two before as half of the order says: two runs may agree by chance. Whether they do. Where the step was known
-        before, two runs are enough, and the first one begins beside the start, to show rounding.
+    def _shorten(self, trials: Trials, h: float, target: FloatArray, first: Trial | None = None) -> Runs:
+        """Runs with shorter and shorter steps, until they agree, or until nothing is gained. Where the step was known
+        before, two runs are enough, and the first one begins beside the start, to show rounding. Whether they agree.
         """
-        found, errors, gaps, stuck = self.found, list[float](), list[float](), 0
-        switched = known = self.begun is not None
+        found, chain, stuck, settled = self.found, Chain(target, [] if first is None else [first]), 0, self.known
         while True:
-            now = yield from self._run(trials, self._next(chain, errors, gaps, known) if chain else h, known and not chain)
+            order = method_named(found.method).order
+            h = chain.next(order, self.known) if chain.runs else h
+            now = yield from self._run(trials, h, self.known and not chain.runs)
             if now is None:
-                h, chain, errors, gaps = (chain[-1].h if chain else h) / 2, [], [], []
+                h, chain = h / 2, Chain(target, [])
                 continue
-            chain.append(now)
-            if len(chain) == 1:
-                continue
-            apart = now.apart(chain[-2])
-            failing = ~np.any([one.ended for one in chain[-TRIES:]], axis=0) & (len(chain) >= TRIES)
-            judged = np.isfinite(target) & ~failing
-            errors.append(float(np.max(apart[judged], initial=0.0)))
-            gaps.append(float(np.max(apart[judged] / target[judged], initial=0.0)))
-            found.tried[-2] = replace(found.tried[-2], error=errors[-1])
             found.h = now.h
+            error = chain.add(now, order)
+            if error is None:
+                continue
+            found.tried[-2] = replace(found.tried[-2], error=chain.errors[-1])
             if trials is self.trials:
-                found.trial, found.error = now, apart
-            if gaps[-1] <= 1 and (known or self._falls(chain, gaps)):
+                found.trial, found.error = now, error
+            stuck += chain.stays
+            if chain.agrees(error) and (self.known or len(chain.gaps) > 1):
                 return True
-            if len(gaps) > 1 and errors[-2] <= RESOLVED and gaps[-1] > gaps[-2] / 2:
-                stuck += 1
-                if stuck == TRIES:
-                    return False
-            if errors[-1] <= RESOLVED and gaps[-1] > 1 and not switched:
-                switched = True
-                if (other := self._cheaper(trials, chain, errors[-1], errors[-1] / gaps[-1])) is not None:
-                    found.method, h = other
-                    chain, errors, gaps = [], [], []
-
-    @property
-    def _order(self) -> int:
-        return method_named(self.found.method).order
-
-    def _falls(self, chain: list[Trial], gaps: list[float]) -> bool:
-        """Whether the error has fallen as half of the order says, or was as small before."""
-        if len(gaps) == 1:
-            return False
-        return gaps[-2] <= 1 or gaps[-1] <= gaps[-2] * (chain[-2].h / chain[-3].h) ** (self._order / 2)
-
-    def _next(self, chain: list[Trial], errors: list[float], gaps: list[float], known: bool) -> float:
-        """The step after these: the difference of two runs is about the error of the first one."""
-        last = chain[-1].h
-        if not errors:
-            return last / (FINER if known else FINER**2)
-        if errors[-1] > RESOLVED:
-            return last / 2
-        wanted = chain[-2].h * (AIM / gaps[-1]) ** (1 / self._order) if gaps[-1] else last
-        return max(min(wanted, last / FINER), last / 8)
-
-    def _cheaper(self, trials: Trials, chain: list[Trial], error: float, tol: float) -> tuple[str, float] | None:
-        """Another member, and the step at which it begins, if it needs so much less work that its code pays."""
-        found, one = self.found, chain[-2]
-        s, runs = degree(found.method), self.trials.length / trials.length
-        iteration = partial(trials.iteration, run=one.run)
-        best, h = cheaper(s, one.h, error, AIM * tol, one.steps * one.h, runs, iteration)
-        return None if best == s else (member(best), FINER * h)
+            if stuck == k.TRIES:
+                return False
+            if not settled and chain.gaps[-1] > 1 and chain.errors[-1] <= k.RESOLVED:
+                settled, one, last = True, chain.runs[-2], chain.errors[-1]
+                other, step = cheaper(
+                    degree(found.method), one.h, last, k.AIM * last / chain.gaps[-1], one.steps * one.h,
+                    self.trials.length / trials.length, partial(trials.iteration, run=one.run),
+                )  # fmt: skip
+                if other != degree(found.method):
+                    found.method, h, chain = member(other), k.FINER * step, Chain(target, [])
 
     def _run(self, trials: Trials, h: float, moved: bool = False) -> Runs:
-        """One run. A run with a pace, whose steps nobody can count before, is cut where it has taken what is allowed,
-        and made again when more is.
+        """One run; None if its steps cannot be solved, or take many iterations. A run with a pace, whose steps nobody
+        can count before, is cut where it has taken what is allowed, and made again when more is.
         """
         found = self.found
         price = trials.price(found.method, h)
         if found.trial is not None:
             price = found.trial.work * found.trial.h / h * trials.length / found.trial.length
         elif found.pace is not None:
-            price = FIRST * trials.first_step(found.pace) / h
+            price = k.FIRST * trials.first_step(found.pace) / h
         while True:
             yield price
             now = trials.run(found.method, h, found.pace, moved, self.allowed)
             if now is None or now.ended.any():
                 break
             done = abs(float(now.t[0, -1]) - trials.t0) / trials.length
-            price = max(GROWN * self.allowed, now.work / max(done, EPS))
+            price = max(k.GROWN * self.allowed, now.work / max(done, EPS))
         if now is not None:
             found.tried.append(Option(found.method, now.h, found.pace, math.nan, now.steps, now.work))
         return None if now is None or now.strained else now
+
+
+class Chain:
+    """Runs with shorter and shorter steps, and the target for their errors.
+
+    apart    differences of neighbours, (B,) each
+    errors, gaps    the largest of them, and the largest in units of the target
+    """
+
+    def __init__(self, target: FloatArray, runs: list[Trial]) -> None:
+        self.target, self.runs, self.apart = target, runs, list[FloatArray]()
+        self.errors, self.gaps = list[float](), list[float]()
+
+    def add(self, now: Trial, order: int) -> FloatArray | None:
+        """The error of a run, (B,), if it is not the first one: the difference from the run before; or what three
+        quarters of the order make of the difference of the two before, if that is more: runs may agree by chance.
+        """
+        self.runs.append(now)
+        if len(self.runs) == 1:
+            return None
+        self.apart.append(now.apart(self.runs[-2]))
+        judged = self._judged
+        self.errors.append(float(np.max(self.apart[-1][judged], initial=0.0)))
+        self.gaps.append(float(np.max((self.apart[-1] / self.target)[judged], initial=0.0)))
+        if len(self.runs) == 2:
+            return self.apart[-1]
+        shrunk = (now.h / self.runs[-3].h) ** (0.75 * order)
+        return np.maximum(self.apart[-1], np.where(np.isfinite(self.apart[-2]), shrunk * self.apart[-2], 0.0))
+
+    @property
+    def _judged(self) -> NDArray[np.bool_]:
+        """Not those of which nothing can be known, and not those that have failed in some runs."""
+        last = self.runs[-2 * k.TRIES :]
+        failing = ~np.any([one.ended for one in last], axis=0) & (len(last) == 2 * k.TRIES)
+        return np.isfinite(self.target) & ~failing
+
+    def agrees(self, error: FloatArray) -> bool:
+        return bool(np.all((error <= self.target) | ~self._judged))
+
+    def next(self, order: int, known: bool) -> float:
+        """The step of the next run: the difference of two runs is about the error of the first one."""
+        last = self.runs[-1].h
+        if not self.errors:
+            return last / (k.FINER if known else k.FINER**2)
+        if self.errors[-1] > k.RESOLVED:
+            return last / 2
+        wanted = self.runs[-2].h * (k.AIM / self.gaps[-1]) ** (1 / order) if self.gaps[-1] else last
+        return max(min(wanted, last / k.FINER), last / 4)
+
+    @property
+    def stays(self) -> bool:
+        """Whether the last run has gained little, though the runs before were near to each other."""
+        return len(self.gaps) > 1 and self.errors[-2] <= k.RESOLVED and self.gaps[-1] > max(1.0, self.gaps[-2] / 2)

@@ -23,7 +23,7 @@ from leastaction.run.starts import Starts, begin
 from leastaction.single import run_one
 from leastaction.systems.pace import AUTO, paced, worth_a_pace
 from leastaction.systems.protocol import System
-from leastaction.tolerance.constants import BAND, ITERATIONS, MANY, NUMBERS, ROWS, SAMPLE
+from leastaction.tolerance.constants import FEW, ITERATIONS, ROWS
 from leastaction.tolerance.ladder import degree
 
 if TYPE_CHECKING:
@@ -76,11 +76,10 @@ class Trial:
     @property
     def strained(self) -> bool:
         """Whether steps take so many iterations that shorter ones cost less."""
-        return int(self.run.stats.get("newton_iterations", 0)) > MANY * self.steps * len(self.q)
+        return int(self.run.stats.get("newton_iterations", 0)) > 10 * ITERATIONS * self.steps * len(self.q)
 
     def apart(self, other: Trial) -> FloatArray:
-        """How far this run is from another one at the end, of the size of its motion: (B,), infinite where one failed.
-        """
+        """How far this run is from another one at the end, of the size of its motion: (B,), infinite where one failed."""
         found = self.differences(other)[:, -1]
         return np.where(self.ended & other.ended & np.isfinite(found), found, np.inf)
 
@@ -151,14 +150,14 @@ class Trials:
         if self.decisive or self.pace is not None:
             return None
         starts, span = self.starts, (self.t0, self.t_end)
-        some = _some(np.flatnonzero(starts.status == 0), 4)
+        some = _some(np.flatnonzero(starts.status == 0), FEW)
         found = [self.system.chosen(starts.q[i], starts.p[i], *span, tol) for i in some]
         return min((one for one in found if one is not None), key=lambda one: one.h, default=None)
 
     def first_step(self, pace: Any) -> float:
         """1/ω of the quickest of some trajectories, in units of a pace of the user's own."""
         starts, rate = self.starts, 1.0 / self.length
-        for i in _some(np.flatnonzero(starts.status == 0), 4):
+        for i in _some(np.flatnonzero(starts.status == 0), FEW):
             at = (self.t0, starts.q[i], starts.p[i], starts.v[i], starts.params[i], self.length)
             rate = max(rate, self.system.frequency(*at))
         if pace is None or pace == AUTO:
@@ -174,11 +173,11 @@ class Trials:
 
     def iteration(self, s: int, run: Any = None) -> float:
         """The instructions of one iteration of a step: the forces at s nodes, where a gradient costs up to four times
-        its function; sums over nodes; and where constraints hold, the elimination of a matrix, banded if it is large.
+        its function; sums over nodes; and where constraints hold, the elimination of a matrix.
         """
         system = self.system if run is None or run.pace is None else run.pace.system
         n, m = system.n, system.m
-        solved = s**3 * (n + m) * min(n + m, BAND) ** 2 / 3 if m else 0.0
+        solved = (s * (n + m)) ** 3 / 3 if m and system.has_tangent else 0.0  # large sums have patterns
         return float(s * 4 * system.instructions + 2 * s**2 * n + solved)
 
     def _work(self, run: Any, s: int, steps: int) -> float:
@@ -190,7 +189,6 @@ class Trials:
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (2, self.system.n))
         return self.starts.q * (1 + EPS * signs[0]), self.starts.p * (1 + EPS * signs[1])
 
-
     def run(self, method: str, h: float, pace: Any, moved: bool = False, most: float = math.inf) -> Trial | None:
         """A run with this method; None if a step of all trajectories cannot be solved.
 
@@ -201,7 +199,7 @@ class Trials:
 
     def _kept(self, h: float) -> dict[str, Any]:
         """What trials store, and what happens to them."""
-        rows = max(2, min(ROWS, NUMBERS // self.starts.q.size))
+        rows = max(FEW, ROWS // (1 + self.starts.q.size // ROWS))  # about ROWS² numbers, at most
         return {"every": max(1, math.ceil(self.length / h) // rows), "events": self.decisive}
 
     def _signed(self, h: float) -> float:
@@ -256,10 +254,10 @@ class Many(Trials):
 
     def sample(self) -> Many:
         """Some of the trajectories. Those of linear systems stay together: factors of matrices are not divided."""
-        if self.system.linear or len(self.some) <= SAMPLE:
+        if self.system.linear or len(self.some) <= FEW:
             return self
         found = copy(self)
-        found.some = _some(self.some, SAMPLE)
+        found.some = _some(self.some, FEW)
         found.starts = Starts(**{name: x[found.some] for name, x in self.starts.arrays().items()})
         return found
 
@@ -283,7 +281,17 @@ class Many(Trials):
         if not ended.any():
             return None
         done = int(paths.steps.max())
-        return Trial(paths, t, q, p, ended, self.length, abs(float(paths.h)), done, self._work(paths, degree(method), done * len(q)))
+        return Trial(
+            paths,
+            t,
+            q,
+            p,
+            ended,
+            self.length,
+            abs(float(paths.h)),
+            done,
+            self._work(paths, degree(method), done * len(q)),
+        )
 
 
 def _some(indices: NDArray[np.int64], count: int) -> NDArray[np.int64]:

@@ -358,6 +358,11 @@ class Quadratic(Usual):
         """The system without sums over rows: itself."""
         return self
 
+    @property
+    def instructions(self) -> int:
+        """The products of one application of the matrices."""
+        return int(self.K.nnz if self.sparse else self.n**2)
+
     def chosen(self, q: FloatArray, p: FloatArray, t0: float, t_end: float, tol: float) -> Choice:
         """Method and step for a tolerance by the modes that start and load excite."""
         from leastaction.linear.choice import chosen

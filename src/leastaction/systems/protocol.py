@@ -42,6 +42,7 @@ class System(Protocol):
     params, given      names and default values of its parameters, as numbers and as they were given
     clock              where the time stands in a run
     in_time            the system whose motion in time it is: itself, unless it has a pace
+    instructions       of L and the forces at one point, the measure of work
     digest             a fingerprint of its Programs; None: copies of it in one process have no code to share
     tools              libraries with which its steps are computed, beside NumPy and the kernels
 
@@ -77,6 +78,8 @@ class System(Protocol):
     def clock(self) -> Clock: ...
     @property
     def in_time(self) -> System: ...
+    @property
+    def instructions(self) -> int: ...
     @property
     def digest(self) -> str | None: ...
     @property

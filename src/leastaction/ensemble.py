@@ -9,12 +9,10 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, cast
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from leastaction.events import Event, Impact
 from leastaction.linear import Quadratic
-from leastaction.many import Many, judged
 from leastaction.methods import Branch, Method
 from leastaction.results.assembly import from_archive, from_memory
 from leastaction.results.paths import Paths
@@ -28,9 +26,9 @@ from leastaction.run.memory import Memory
 from leastaction.run.plan import check_length, plan_run
 from leastaction.run.reductions import Reduction
 from leastaction.run.waiting import compiling
-from leastaction.single import measurable
 from leastaction.systems.protocol import System, check_system
 from leastaction.systems.varied import varied
+from leastaction.tolerance import Many, advice_for_many, measurable
 
 
 def ensemble(
@@ -132,22 +130,17 @@ def ensemble(
         if method is not None or h is not None or steps is not None or digits is not None:
             raise ValueError("with tol= the method and h are chosen: give t_end= and none of method, h, steps, digits")
         system = measurable(system, pace, inputs)
-        many = Many(system, (q0, p0, v0), t_end, t0, params, pace, events)
-        advice = many.advice(check_tolerance(tol))
-        method, pace = advice.chosen.method, advice.chosen.pace
+        within = check_tolerance(tol)
 
-        decisive = many.question(0).decisive or None
-
-        def run(h: float, every: int, some: NDArray[np.int64]) -> Paths:
-            how = {"t_end": t_end, "t0": t0, "pace": pace, "events": decisive, "client": client}
+        def run(**how: Any) -> Paths:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                return ensemble(
-                    system, method, h=h, every=every, branch=branch, threads=threads, **how, **many.of(some)
-                )
+                return ensemble(system, t0=t0, branch=branch, threads=threads, client=client, **how)
 
-        advice = judged(advice, len(many.starts), run)
-        h = math.copysign(advice.chosen.h, advice.t_end - advice.t0)
+        many = Many(system, (q0, p0, v0), t_end, t0, params, pace, events, runs=run)
+        advice = advice_for_many(many, within)
+        method, pace = advice.chosen.method, advice.chosen.pace
+        h = math.copysign(advice.chosen.h, many.t_end - many.t0)
     if method is None or h is None:
         raise ValueError("say how to run: give method= and h=; or tol=, and both are chosen")
     clock, file = time.perf_counter(), archive_path(store)

@@ -12,9 +12,9 @@ from leastaction.events import Event, Impact, watch
 from leastaction.methods import Branch, Method
 from leastaction.results.path import Path
 from leastaction.run.advice import Advice, check_tolerance
-from leastaction.single import Question, measurable, run_one
+from leastaction.single import run_one
 from leastaction.systems.protocol import System
-from leastaction.tries import advised
+from leastaction.tolerance import One, advice_for, integrate_within, measurable
 
 
 def integrate(
@@ -181,9 +181,9 @@ def integrate(
     system = measurable(system, pace, inputs)
     if digits is not None:
         raise ValueError("tol= is for float64: with digits= give a method and h")
-    watch(events, system)  # a mistake in an event must not wait for the measurements
-    question = Question(system, start, t_end, t0, params, pace, events)
-    return advised(question, question.advice(check_tolerance(tol)), options)
+    watch(events, system)  # a mistake in an event must not wait for the trials
+    within = check_tolerance(tol)
+    return integrate_within(One(system, start, t_end, t0, params, pace, events), within, **options)
 
 
 def advise(
@@ -236,5 +236,5 @@ def advise(
     >>> advice.chosen.error <= 1e-8
     True
     """
-    question = Question(measurable(system, pace), (q0, p0, v0), t_end, t0, params, pace)
-    return question.advice(check_tolerance(tol))
+    within = check_tolerance(tol)
+    return advice_for(One(measurable(system, pace), (q0, p0, v0), t_end, t0, params, pace, None), within)

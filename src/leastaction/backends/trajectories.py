@@ -182,7 +182,6 @@ class Trajectories:
     def _start(self, rows: FloatArray) -> None:
         if GUARDING:
             self._run(*self.given(rows))
-            check_zones(*self._notes)
             return
         self._given[_ROWS] = self._run.argument(_ROWS, rows)
         self._run.start(*self._given)

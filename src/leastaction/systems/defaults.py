@@ -13,7 +13,7 @@ from leastaction.program import Program
 from leastaction.systems.clock import Clock
 
 if TYPE_CHECKING:
-    from leastaction.linear.dispersion import Excited
+    from leastaction.linear.choice import Choice
 
 FloatArray = NDArray[np.float64]
 
@@ -45,8 +45,8 @@ class Usual:
         """None: copies of the system have no code to share."""
         return None
 
-    def excited(self, q: FloatArray, p: FloatArray, duration: float) -> Excited | None:
-        """None: the frequencies of a motion change on its way."""
+    def chosen(self, q: FloatArray, p: FloatArray, t0: float, t_end: float, tol: float) -> Choice | None:
+        """None: no formula gives the error of a run."""
         return None
 
     def check_span(self, t0: float, t_end: float) -> None:

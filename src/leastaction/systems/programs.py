@@ -62,6 +62,11 @@ class Programs:
         parts = {"": self.program, "F": self.force, "g": self.constraints}
         return "".join(name + program.digest for name, program in parts.items() if program is not None)
 
+    @property
+    def instructions(self) -> int:
+        """The instructions of L, the force and the constraints at one point."""
+        return sum(len(one.code) for one in (self.program, self.force, self.constraints) if one is not None)
+
     @cached_property
     def gradient(self) -> Program:
         """(t, q, v, params) ↦ L, Lq, Lv."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from leastaction.backends.rows import Row
     from leastaction.backends.status import Failure
     from leastaction.backends.stepper import Start, Stepper
-    from leastaction.linear.dispersion import Excited
+    from leastaction.linear.choice import Choice
 
 
 class System(Protocol):
@@ -43,6 +43,7 @@ class System(Protocol):
     params, given      names and default values of its parameters, as numbers and as they were given
     clock              where the time stands in a run
     in_time            the system whose motion in time it is: itself, unless it has a pace
+    instructions       of L and the forces at one point, the measure of work
     digest             a fingerprint of its Programs; None: copies of it in one process have no code to share
     tools              libraries with which its steps are computed, beside NumPy and the kernels
 
@@ -79,6 +80,8 @@ class System(Protocol):
     @property
     def in_time(self) -> System: ...
     @property
+    def instructions(self) -> int: ...
+    @property
     def digest(self) -> str | None: ...
     @property
     def tools(self) -> tuple[str, ...]: ...
@@ -112,8 +115,9 @@ class System(Protocol):
         """The energy at many states, each with its own parameters."""
         ...
 
-    def excited(self, q: NDArray[Any], p: NDArray[Any], duration: float) -> Excited | None:
-        """The frequencies that a motion has, if they stay the same and are known before the run."""
+    def chosen(self, q: NDArray[Any], p: NDArray[Any], t0: float, t_end: float, tol: float) -> Choice | None:
+        """Method and step with which a run from (q, p) keeps a tolerance, if formulas tell; None: trial runs must tell.
+        """
         ...
 
     def frequency(

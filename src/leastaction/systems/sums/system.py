@@ -211,8 +211,12 @@ class Sum(Usual):
     @property
     def has_tangent(self) -> bool:
         """Whether a run can soon carry the derivatives of its states: of the system `expanded`, if that is short."""
-        written = sum(term.rows * len(term.local.program.code) for term in self.terms)
-        return self.n <= MOST_EXPANDED and written <= QUICKLY
+        return self.n <= MOST_EXPANDED and self.instructions <= QUICKLY
+
+    @property
+    def instructions(self) -> int:
+        """The instructions of L and the forces at one point, over all rows."""
+        return sum(term.rows * term.local.instructions for term in self.terms)
 
     def expanded(self) -> Lagrangian:
         """The same system as one Lagrangian, every row written out: for computations that only small systems allow."""

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.pilots.asked import MEMBERS, member
+from leastaction.tolerance.ladder import DEGREES, member
 from seeds import fresh_generator
 from tolerances import error_of
 
@@ -40,7 +40,7 @@ def start_near(problem, random):
 def truth(problem, start, t_end, path):
     """The position at the end, and by how much two runs differ; steps begin with those of the run that is judged."""
     name = "P5N5Q10Gau" if problem.system.m else "P10N10Q20Gau"
-    assert name not in map(member, MEMBERS)
+    assert name not in map(member, DEGREES)
     chosen, last, gap = path.advice.chosen, None, np.inf
     h = np.copysign(chosen.h, t_end)
     for _ in range(HALVINGS):

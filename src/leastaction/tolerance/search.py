@@ -34,7 +34,7 @@ class Found:
 
     error    of each trajectory at the end, (B,); None: no two runs have been compared
     until    the time after the start until which the tolerance can be kept
-    reason   how the error is known, where a formula tells it
+    known    how the error is known, and the error, where a formula tells it
     tried    all runs, each with its difference from the one after it
     """
 
@@ -45,7 +45,7 @@ class Found:
     error: FloatArray | None = None
     growth: Growth | None = None
     until: float = math.inf
-    reason: str = ""
+    known: tuple[str, float] | None = None
     tried: list[Option] = field(default_factory=list)
 
     @property
@@ -89,7 +89,7 @@ def _begun(trials: Trials, tol: float) -> Found | None:
     errors grow like t. None: runs have to show them.
     """
     if (choice := trials.by_formula(tol)) is not None:
-        return Found(None, choice.method, choice.h, reason=choice.reason)
+        return Found(None, choice.method, choice.h, known=(choice.reason, choice.error))
     price = 0.0 if trials.pace is not None else trials.price(member(START), trials.first_step(None))
     if price <= k.FIRST * k.GROWN:
         return None
@@ -186,9 +186,9 @@ class Search:
         """Two runs with the same steps, from the start and from beside it."""
         while True:
             one = self.found.trial
-            if one is None or one.h != h or one.length != trials.length:
-                one = yield from self._run(trials, h)
-            other = None if one is None else (yield from self._run(trials, h, moved=True))
+            if one is None or (one.h, one.length, one.run.method.name) != (h, trials.length, self.found.method):
+                one = yield from self._run(trials, self.found.method, h)
+            other = None if one is None else (yield from self._run(trials, self.found.method, h, moved=True))
             if other is not None:
                 self.found.trial, self.found.h, self.found.growth = one, one.h, growth(one, other)
                 return
@@ -199,17 +199,18 @@ class Search:
         before, two runs are enough, and the first one begins beside the start, to show rounding. Whether they agree.
         """
         found, chain, stuck, settled = self.found, Chain(target, [] if first is None else [first]), 0, self.known
+        method = found.method
         while True:
-            order = method_named(found.method).order
+            order = method_named(method).order
             h = chain.next(order, self.known) if chain.runs else h
-            now = yield from self._run(trials, h, self.known and not chain.runs)
+            now = yield from self._run(trials, method, h, self.known and not chain.runs)
             if now is None:
                 h, chain = h / 2, Chain(target, [])
                 continue
-            found.h = now.h
             error = chain.add(now, order)
             if error is None:
                 continue
+            found.method, found.h = method, now.h
             found.tried[-2] = replace(found.tried[-2], error=chain.errors[-1])
             if trials is self.trials:
                 found.trial, found.error = now, error
@@ -219,33 +220,33 @@ class Search:
             if stuck == k.TRIES:
                 return False
             if not settled and chain.gaps[-1] > 1 and chain.errors[-1] <= k.RESOLVED:
-                settled, one, last = True, chain.runs[-2], chain.errors[-1]
+                settled, one, last, s = True, chain.runs[-2], chain.errors[-1], degree(method)
                 other, step = cheaper(
-                    degree(found.method), one.h, last, k.AIM * last / chain.gaps[-1], one.steps * one.h,
+                    s, one.h, last, k.AIM * last / chain.gaps[-1], one.steps * one.h,
                     self.trials.length / trials.length, partial(trials.iteration, run=one.run),
                 )  # fmt: skip
-                if other != degree(found.method):
-                    found.method, h, chain = member(other), k.FINER * step, Chain(target, [])
+                if other != s:
+                    method, h, chain = member(other), k.FINER * step, Chain(target, [])
 
-    def _run(self, trials: Trials, h: float, moved: bool = False) -> Runs:
+    def _run(self, trials: Trials, method: str, h: float, moved: bool = False) -> Runs:
         """One run; None if its steps cannot be solved, or take many iterations. A run with a pace, whose steps nobody
         can count before, is cut where it has taken what is allowed, and made again when more is.
         """
         found = self.found
-        price = trials.price(found.method, h)
-        if found.trial is not None:
+        price = trials.price(method, h)
+        if found.trial is not None and found.trial.run.method.name == method:
             price = found.trial.work * found.trial.h / h * trials.length / found.trial.length
-        elif found.pace is not None:
+        elif found.trial is None and found.pace is not None:
             price = k.FIRST * trials.first_step(found.pace) / h
         while True:
             yield price
-            now = trials.run(found.method, h, found.pace, moved, self.allowed)
+            now = trials.run(method, h, found.pace, moved, self.allowed)
             if now is None or now.ended.any():
                 break
             done = abs(float(now.t[0, -1]) - trials.t0) / trials.length
             price = max(k.GROWN * self.allowed, now.work / max(done, EPS))
         if now is not None:
-            found.tried.append(Option(found.method, now.h, found.pace, math.nan, now.steps, now.work))
+            found.tried.append(Option(method, now.h, found.pace, math.nan, now.steps, now.work))
         return None if now is None or now.strained else now
 
 

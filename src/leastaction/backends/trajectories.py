@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from leastaction.backends.backend import Backend
 from leastaction.backends.fused.stiff import TABLES
-from leastaction.backends.guarded import GUARDING, check_zones, guarded
+from leastaction.backends.guarded import GUARDING, guarded
 from leastaction.backends.layout import COUNTS, ITERATIONS, MOST_THREADS, RUN, STATUS, STEPS, TEAM
 from leastaction.backends.native import loop
 from leastaction.backends.rows import Row

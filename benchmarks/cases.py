@@ -25,11 +25,11 @@ class Case:
     h: float
     options: Options = lambda steps: {}
     lanes: int = 0  # trajectories side by side; 0: one, alone
-    calls: bool = False  # what is timed is a call of la.integrate for one step
+    call: Mapping[str, Any] | None = None  # what is timed is a whole call of la.integrate, of this length
     quick: bool = False  # of those that --quick takes
 
     def start(self) -> Callable[[int, int], Any]:
-        """A function (steps, stored) ↦ path: so many steps, of which so many are stored."""
+        """A function (steps, stored) ↦ path: so many steps, or calls, of which so many states are stored."""
         system, start = self.make()
         method = self.method() if callable(self.method) else self.method
         if self.lanes:
@@ -39,17 +39,16 @@ class Case:
             begin = dict(start(0.0))
 
         def run(steps: int, stored: int = 1) -> Any:
-            how = {"h": self.h, "steps": steps, "every": max(1, steps // stored), **self.options(steps), **begin}
+            how = {"h": self.h, "every": max(1, steps // stored), **self.options(steps), **begin}
             if self.lanes:
-                return la.ensemble(system, method, threads=1, **how)
-            return la.integrate(system, method, **how)
-
-        def call(steps: int, stored: int = 1) -> Any:
-            for _ in range(1 if stored > 1 else steps):
-                path = run(steps if stored > 1 else 1, stored)
+                return la.ensemble(system, method, steps=steps, threads=1, **how)
+            if self.call is None:
+                return la.integrate(system, method, steps=steps, **how)
+            for _ in range(steps):
+                path = la.integrate(system, method, **how | {"every": 1}, **self.call)
             return path
 
-        return call if self.calls else run
+        return run
 
 
 # Systems -------------------------------------------------------------------------------------------------------------
@@ -126,8 +125,11 @@ def coupled(n: int, firm: float) -> Callable[[], System]:
     def L(q, v, k):
         return 0.5 * v @ v + np.sum((1 + 0.1 * np.sin(np.arange(n))) * np.cos(q)) - 0.5 * k * np.sum(np.diff(q) ** 2)
 
-    system = la.Lagrangian, {"n": n, "params": {"k": firm**2}}
-    return lambda: (system[0](L, **system[1]), lambda x: {"q0": np.full(n, 0.5 + 0.1 * x), "v0": np.zeros(n)})
+    def make() -> System:
+        system = la.Lagrangian(L, n=n, params={"k": firm**2})
+        return system, lambda x: {"q0": np.full(n, 0.5 + 0.1 * x), "v0": np.zeros(n)}
+
+    return make
 
 
 def points(q, v, m1, m2, g):
@@ -218,6 +220,10 @@ def between(q):
     return np.sqrt((q[0] + mu) ** 2 + q[1] ** 2) * np.sqrt((q[0] - 1 + mu) ** 2 + q[1] ** 2)
 
 
+def wall(q):
+    return q[0] + 0.2
+
+
 def with_(**options: Any) -> Options:
     return lambda steps: options
 
@@ -278,14 +284,20 @@ def all_cases() -> list[Case]:
         C("chain of 20, P4, 0.01", hanging(20), gauss(4), 0.01),
     ]
     growth = [
-        *(C(f"soft springs, n = {n}, P{s}", coupled(n, 1.0), gauss(s), 0.5) for n, s in ((5, 3), (20, 4), (60, 2))),
-        *(C(f"stiff springs, n = {n}, P{s}", coupled(n, 30.0), gauss(s), 0.5) for n, s in ((5, 3), (20, 4), (60, 2))),
+        *(
+            C(f"soft springs, n = {n}, P{s}", coupled(n, 1.0), gauss(s), 0.5, quick=n == 20)
+            for n, s in ((5, 3), (20, 4), (60, 2))
+        ),
+        *(
+            C(f"stiff springs, n = {n}, P{s}", coupled(n, 30.0), gauss(s), 0.5, quick=n == 20)
+            for n, s in ((5, 3), (20, 4), (60, 2))
+        ),
     ]
     constrained = [
         C("rods, Störmer–Verlet, 0.005", plane, "stormer-verlet", 0.005, quick=True),
         C("rods, Simpson, 0.01", plane, "simpson", 0.01),
         *(C(f"rods, P{s}, 0.01", plane, gauss(s), 0.01, quick=s == 4) for s in (2, 3, 4, 8)),
-        C("chain of 10 rods, Simpson, 0.001", of("chain", count=10, theta0="pi/6"), "simpson", 0.001),
+        C("chain of 10 rods, Simpson, 0.001", of("chain", count=10, theta0="pi/6"), "simpson", 0.001, quick=True),
         C("slider-crank, P3, 0.01", of("slider-crank"), gauss(3), 0.01),
         C("chain of 300 rods, terms, Simpson, 0.002", rods_of_terms(300), "simpson", 0.002),
     ]
@@ -298,37 +310,46 @@ def all_cases() -> list[Case]:
         C("input held, P4, 0.01", driven, gauss(4), 0.01, held, quick=True),
         C("input sampled, Simpson, 0.01", driven, "simpson", 0.01, sampled),
     ]
+    period = {"t_end": la.problems.get("arenstorf").period}
     paced, eccentric = with_(pace=distance), of("kepler", eccentricity="0.9")
     others = [
         C("Kepler e = 0.9, pace, P8", eccentric, gauss(8), 0.15, paced, quick=True),
-        C("Kepler e = 0.99, pace auto, P8", of("kepler", eccentricity="0.99"), gauss(8), 0.00024, with_(pace="auto")),
-        C("Arenstorf, pace, P8", of("arenstorf"), gauss(8), 0.2, with_(pace=between), quick=True),
+        C("Kepler e = 0.99, pace auto", of("kepler", eccentricity="0.99"), gauss(8), 0.00024, with_(pace="auto")),
+        C(
+            "a call: Arenstorf, one period",
+            of("arenstorf"),
+            gauss(8),
+            0.1,
+            with_(pace=between),
+            call=period,
+            quick=True,
+        ),
         C("tangent: double pendulum, P4", usual, gauss(4), 0.02, with_(tangent=True), quick=True),
         C("tangent: Kepler, P8", kepler, gauss(8), 0.1, with_(tangent="all")),
         C("event: double pendulum, Simpson", usual, "simpson", 0.01, event(lambda q, p: q[0] - 50)),
         C("event met: double pendulum, P4", usual, gauss(4), 0.02, event(lambda q, p: q[0]), quick=True),
-        C("impacts: pendulum, Simpson", usual, "simpson", 0.01, lambda steps: {"events": {"w": la.Impact(lambda q: q[0] + 0.2)}}),  # noqa: E501
+        C("impacts: double pendulum, Simpson", usual, "simpson", 0.01, with_(events={"w": la.Impact(wall)})),
         C("Yoshida of Verlet, Hénon–Heiles", henon, lambda: la.compose("verlet", "yoshida"), 0.05, quick=True),
         C("Suzuki of Simpson, double pendulum", usual, lambda: la.compose("simpson", "suzuki"), 0.02),
         C("lattice of 1,000, Störmer–Verlet", lattice(1000), "stormer-verlet", 0.1, with_(threads=1), quick=True),
-        C("lattice of 1,000, Simpson", lattice(1000), "simpson", 0.1, with_(threads=1)),
+        C("lattice of 1,000, Simpson", lattice(1000), "simpson", 0.1, with_(threads=1), quick=True),
         C("lattice of 10⁵, Störmer–Verlet", lattice(10**5), "stormer-verlet", 0.1, with_(threads=1)),
         C("lattice of 10⁵, Simpson", lattice(10**5), "simpson", 0.1, with_(threads=1)),
         C("300 bodies, Störmer–Verlet", bodies(300), "stormer-verlet", 1e-3, with_(threads=1)),
         C("M and K, n = 100, P3", linear(100), gauss(3), 0.1),
-        C("32 digits: double pendulum, Simpson", usual, "simpson", 0.01, with_(digits=32)),
+        C("32 digits: double pendulum, Simpson", usual, "simpson", 0.01, with_(digits=32), quick=True),
         C("32 digits: Kepler, P8", kepler, gauss(8), 0.2, with_(digits=32)),
         C("1,000 members: double pendulum, Simpson", usual, "simpson", 0.01, lanes=1000, quick=True),
         C("1,000 members: Hénon–Heiles, P4, 0.2", henon, gauss(4), 0.2, lanes=1000),
-        C("one step, warm: double pendulum, Simpson", usual, "simpson", 0.01, calls=True, quick=True),
-        C("one step, warm: Kepler, P8", kepler, gauss(8), 0.2, calls=True),
+        C("a call: one step, double pendulum, Simpson", usual, "simpson", 0.01, call={"steps": 1}, quick=True),
+        C("a call: one step, Kepler, P8", kepler, gauss(8), 0.2, call={"steps": 1}),
     ]
     return [*prototype, *readme, *growth, *constrained, *forced, *others]
 
 
 def in_lanes(case: Case) -> list[Case]:
     """The case with 16 and with 64 trajectories side by side; none of a case that has no lanes of its own."""
-    if case.lanes or case.calls or "digits" in case.options(1) or "of 10⁵" in case.name:
+    if case.lanes or case.call or "digits" in case.options(1) or "of 10⁵" in case.name:
         return []
     options = lambda steps: {k: v for k, v in case.options(steps).items() if k != "threads"}  # noqa: E731
     return [replace(case, name=f"{case.name}, {count} lanes", lanes=count, options=options) for count in (16, 64)]

@@ -41,8 +41,7 @@ import platformdirs
 SECONDS = 0.015  # about how long a timed run takes
 FIRST = 8  # steps of a first run
 EACH = 20  # steps after which both states are compared
-TURNS, QUICK_TURNS = 60, 15
-LONG = 20 * SECONDS  # runs that take longer have fewer turns
+TURNS, QUICK_TURNS = 60, 15  # fewer of longer runs, more of shorter ones
 HEADER = ["case", "µs: old", "new", "ratio", "first, s", "compile, s", "it", "res ‰", "energy", "apart"]
 HERE = Path(platformdirs.user_cache_dir("leastaction-judge"))
 
@@ -88,7 +87,7 @@ def facts(run: Callable[..., Any], steps: int, lanes: int, called: bool) -> dict
         for key, names in (("it", ("newton_iterations", "iterations")), ("res", ("continued", "rescued")))
     }
     end = np.asarray(run(1 if called else EACH, 2).q, float)[..., -1, :]
-    change = np.abs(energy - energy[:, :1]) / np.where(size > 0, size, 1)
+    change = np.abs(energy - energy[:, :1]) / np.where(size > 1e-9, size, 1)
     return found | {"energy": float(np.nanmax(change)), "end": end.ravel().tolist()}
 
 
@@ -130,7 +129,7 @@ class Side:
         self.environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         self.environment |= {"PYTHONPATH": str(source), "PYTHONPYCACHEPREFIX": str(HERE / "bytecode")}
         self.environment |= {"LEASTACTION_QUIET": "1", **({"LEASTACTION_CPU": cpu} if cpu else {})}
-        text = hashlib.sha256(repr((cpu, str(source))).encode())
+        text = hashlib.sha256(repr(cpu).encode())
         for file in sorted((source / "leastaction").rglob("*.py")):
             text.update(file.read_bytes())
         self.imports: list[float] = []
@@ -179,16 +178,16 @@ class Process:
         return math.nan if spent is None else spent
 
 
-def compared(name: str, lanes: int, pair: list[Process], turns: int) -> tuple[list[str], float]:
+def compared(name: str, lanes: int, most: int, pair: list[Process], turns: int) -> tuple[list[str], float]:
     """The row of a case, and new/old."""
 
     def slowest(steps: int) -> float:
         return max([0.0, *(min(one.time(steps) for _ in range(2)) for one in pair if not one.error)])
 
     steps = FIRST
-    while 0 < (spent := slowest(steps)) < SECONDS:
-        steps *= 2 if spent > SECONDS / 8 else 8
-    turns = max(3, min(turns, math.ceil(turns * LONG / max(LONG, 15 * spent))))
+    while 0 < (spent := slowest(steps)) < SECONDS and steps < most:
+        steps = min(most, steps * (2 if spent > SECONDS / 8 else 8))
+    turns = max(3, math.ceil(turns * min(8.0, SECONDS / max(spent, 1e-6))))
     times: list[tuple[list[float], list[float]]] = [([], []) for _ in pair]
     for k in range(turns):
         for at in (k % 2, 1 - k % 2):
@@ -227,7 +226,7 @@ def names(words: list[str] | None, lanes: bool, quick: bool) -> None:
         if case.quick or not quick:
             for one in (case, *in_lanes(case)) if lanes else (case,):
                 if not words or any(word in one.name for word in words):
-                    print(f"{one.lanes}\t{one.name}")
+                    print(f"{one.lanes}\t{one.most}\t{one.name}")
 
 
 def main() -> None:
@@ -253,10 +252,10 @@ def main() -> None:
     ratios: dict[str, float] = {}
     print(f"| {' | '.join(HEADER)} |\n{'|---' * len(HEADER)}|")
     for line in sides[0].call(*chosen, cache=str(HERE / "loops")).splitlines():
-        lanes, name = line.split("\t")
+        lanes, most, name = line.split("\t")
         with tempfile.TemporaryDirectory(dir=HERE) as folder:
             pair = [Process(side, name, f"{folder}/{k}") for k, side in enumerate(sides)]
-            cells, ratio = compared(name, int(lanes), pair, QUICK_TURNS if given.quick else TURNS)
+            cells, ratio = compared(name, int(lanes), int(most), pair, QUICK_TURNS if given.quick else TURNS)
             for one in pair:
                 one.child.communicate()
         print(f"| {' | '.join(cells)} |", flush=True)

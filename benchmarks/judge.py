@@ -141,8 +141,8 @@ class Side:
             self.call("--sow", cache=str(self.seed))
             done.touch()
 
-    def call(self, *arguments: str, cache: str) -> str:
-        command = [sys.executable, __file__, *arguments]
+    def call(self, *arguments: str, cache: str, file: str = __file__) -> str:
+        command = [sys.executable, file, *arguments]
         environment = self.environment | {"LEASTACTION_CACHE": cache}
         return subprocess.run(command, check=True, env=environment, stdout=subprocess.PIPE, text=True).stdout
 

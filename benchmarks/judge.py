@@ -10,7 +10,7 @@ take turns, and of many short runs the least processor time counts:
     ratio    new/old, and in brackets the least and the largest of three ratios, each from a third of the runs
     first    processor seconds from the definition of the system to the end of its first steps, nothing in the cache of
              machine code but native loops, which a state may come with
-    compile  path.stats["compile_time"] of these first steps
+    compile  how much longer these first steps take than the same ones again
     it, res  iterations a step; steps in a thousand that were continued or rescued
     energy   the largest relative change of the energy, less the work of forces, at 20 states of a run of N steps
     apart    how far both are from each other after 20 steps, relative to the largest coordinate
@@ -41,6 +41,7 @@ import platformdirs
 SECONDS = 0.015  # about how long a timed run takes
 FIRST = 8  # steps of a first run
 EACH = 20  # steps after which both states are compared
+FEWEST = 64  # steps of a timed run: an eighth of them begins the motion
 TURNS, QUICK_TURNS = 60, 15  # fewer of longer runs, more of shorter ones
 HEADER = ["case", "µs: old", "new", "ratio", "first, s", "compile, s", "it", "res ‰", "energy", "apart"]
 HERE = Path(platformdirs.user_cache_dir("leastaction-judge"))
@@ -59,8 +60,11 @@ def serve(name: str) -> None:
     case = next(one for each in all_cases() for one in (each, *in_lanes(each)) if one.name == name)
     clock = time.process_time()
     run = case.start()
-    path = run(1 if case.call else FIRST)
-    told |= {"first": time.process_time() - clock, "compile": path.stats.get("compile_time")}
+    made, clocks = time.process_time(), []
+    for _ in range(2):
+        run(1 if case.call else FIRST)
+        clocks.append(time.process_time())
+    told |= {"first": clocks[0] - clock, "compile": 2 * clocks[0] - made - clocks[1]}
     print(json.dumps(told), flush=True)
     for line in sys.stdin:
         what, steps = json.loads(line)
@@ -185,9 +189,9 @@ def compared(name: str, lanes: int, most: int, pair: list[Process], turns: int) 
         return max([0.0, *(min(one.time(steps) for _ in range(2)) for one in pair if not one.error)])
 
     steps = FIRST
-    while 0 < (spent := slowest(steps)) < SECONDS and steps < most:
+    while (0 < (spent := slowest(steps)) < SECONDS or steps < FEWEST) and steps < most:
         steps = min(most, steps * (2 if spent > SECONDS / 8 else 8))
-    turns = max(3, math.ceil(turns * min(8.0, SECONDS / max(spent, 1e-6))))
+    turns = max(6, math.ceil(turns * min(8.0, SECONDS / max(spent, 1e-6))))
     times: list[tuple[list[float], list[float]]] = [([], []) for _ in pair]
     for k in range(turns):
         for at in (k % 2, 1 - k % 2):

@@ -133,6 +133,26 @@ def coupled(n: int, firm: float) -> Callable[[], System]:
     return make
 
 
+def random_springs(n: int, s: int, firm: float, quartic: bool) -> Callable[[], System]:
+    """Springs between random pairs and a dense mass; `firm` is about the highest frequency."""
+
+    def make() -> System:
+        rng = np.random.default_rng([n, s])
+        A, pairs = rng.standard_normal((n, n)), rng.integers(0, n, (2 * n, 2))
+        i, j = pairs[pairs[:, 0] != pairs[:, 1]].T.tolist()
+        M, k = np.eye(n) + 0.5 * A @ A.T / n, rng.uniform(0.2, 1, len(i)) * firm**2 / 6
+
+        def L(q, v):
+            d = q[i] - q[j]
+            V = 0.05 / firm * np.sum(k * d**4) + 0.1 * np.sum(q**2) if quartic else 0.7 * np.sum(np.sin(q))
+            return 0.5 * v @ M @ v - 0.5 * np.sum(k * d**2) - V
+
+        q0, v0 = rng.uniform(-1, 1, (2, n))
+        return la.Lagrangian(L, n=n), lambda x: {"q0": q0 * (1 - 0.1 * x), "v0": v0}
+
+    return make
+
+
 def points(q, v, m1, m2, g):
     return 0.5 * m1 * (v[:2] @ v[:2]) + 0.5 * m2 * (v[2:] @ v[2:]) - g * (m1 * q[1] + m2 * q[3])
 
@@ -293,6 +313,11 @@ def all_cases() -> list[Case]:
             for n, s in ((5, 3), (20, 4), (60, 2))
         ),
     ]
+    growth += [
+        C(f"random springs, n = {n}, P{s}", random_springs(n, s, 30.0, False), gauss(s), 1.0)
+        for n, s in ((5, 2), (12, 7))
+    ]
+    growth += [C("random quartic springs, n = 6, P4", random_springs(6, 4, 10.0, True), gauss(4), 1.0)]
     constrained = [
         C("rods, Störmer–Verlet, 0.005", plane, "stormer-verlet", 0.005, quick=True),
         C("rods, Simpson, 0.01", plane, "simpson", 0.01),
@@ -302,12 +327,16 @@ def all_cases() -> list[Case]:
         C("chain of 300 rods, terms, Simpson, 0.002", rods_of_terms(300), "simpson", 0.002),
     ]
     forced = [
+        C("no force, Simpson, 0.01", swinging(0.6, 0.4), "simpson", 0.01),
+        C("no force, P8, 0.01", swinging(0.6, 0.4), gauss(8), 0.01),
         C("van der Pol, P4, 0.05", of("van-der-pol"), gauss(4), 0.05, quick=True),
         C("van der Pol, P8, 0.2", of("van-der-pol"), gauss(8), 0.2),
         C("damped driven pendulum, P3, 0.02", of("damped-driven-pendulum"), gauss(3), 0.02),
         C("friction and motor, Simpson, 0.01", swinging(0.6, 0.4, force=joints), "simpson", 0.01),
         C("friction and motor, P8, 0.01", swinging(0.6, 0.4, force=joints), gauss(8), 0.01),
+        C("torque, P4, 0.01", swinging(0.6, 0.4, force=steady), gauss(4), 0.01),
         C("input held, P4, 0.01", driven, gauss(4), 0.01, held, quick=True),
+        C("torque, Simpson, 0.01", swinging(0.6, 0.4, force=steady), "simpson", 0.01),
         C("input sampled, Simpson, 0.01", driven, "simpson", 0.01, sampled),
     ]
     period = {"t_end": la.problems.get("arenstorf").period}

@@ -41,7 +41,7 @@ import platformdirs
 SECONDS = 0.015  # about how long a timed run takes
 FIRST = 8  # steps of a first run
 EACH = 20  # steps after which both states are compared
-FEWEST = 64  # steps of a timed run: an eighth of them begins the motion
+FEWEST = 64  # steps of a timed run, unless that takes long: an eighth of them begins the motion
 TURNS, QUICK_TURNS = 60, 15  # fewer of longer runs, more of shorter ones
 HEADER = ["case", "µs: old", "new", "ratio", "first, s", "compile, s", "it", "res ‰", "energy", "apart"]
 HERE = Path(platformdirs.user_cache_dir("leastaction-judge"))
@@ -189,7 +189,7 @@ def compared(name: str, lanes: int, most: int, pair: list[Process], turns: int) 
         return max([0.0, *(min(one.time(steps) for _ in range(2)) for one in pair if not one.error)])
 
     steps = FIRST
-    while (0 < (spent := slowest(steps)) < SECONDS or steps < FEWEST) and steps < most:
+    while 0 < (spent := slowest(steps)) < (SECONDS if steps >= FEWEST else 20 * SECONDS) and steps < most:
         steps = min(most, steps * (2 if spent > SECONDS / 8 else 8))
     turns = max(6, math.ceil(turns * min(8.0, SECONDS / max(spent, 1e-6))))
     times: list[tuple[list[float], list[float]]] = [([], []) for _ in pair]

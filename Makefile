@@ -58,12 +58,9 @@ docs: setup
 bench: setup
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benchmarks/core.py
-	$(BIN)/python benchmarks/growth.py
-	$(BIN)/python benchmarks/stiff_starts.py
 	$(BIN)/python benchmarks/orders.py
 	$(BIN)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/ensemble.py
-	$(BIN)/python benchmarks/choices.py
 	$(BIN)/python benchmarks/viewer.py
 	$(BIN)/python benchmarks/measured.py
 

@@ -195,33 +195,6 @@ def jax_scan(steps: int, scale: float, like: la.Path) -> Callable[[], float]:
     return lambda: processor_seconds(lambda: jax.block_until_ready(run(state))) * scale
 
 
-def cost_against_degree(repeats: int) -> None:
-    """The family on the double pendulum."""
-    names = ["midpoint", "stormer-verlet", "simpson", *(f"P{s}N{s}Q{2 * s}Gau" for s in range(2, 9)), "P12N12Q24Gau"]
-    names += ["rk4", "rk4-lagrange"]
-    steps = 20_000
-    paths = {name: la.integrate(SYSTEM, name, **START, steps=steps) for name in names}
-    times = best(
-        repeats,
-        **{name: lambda n=name: la.integrate(SYSTEM, n, **START, steps=steps).stats["run_time"] for name in names},
-    )
-    rows = []
-    for name, path in paths.items():
-        energy = path.energy()
-        iterations = path.stats.get("newton_iterations")
-        rows.append(
-            [
-                name,
-                str(path.method.order),
-                f"{times[name] / steps * 1e6:.2f}",
-                "" if iterations is None else f"{iterations / steps:.2f}",
-                f"{np.abs(energy / energy[0] - 1).max():.1e}",
-            ]
-        )
-    header = ["method", "order", "µs per step", "iterations", "energy error, t ≤ 200"]
-    table("degree", "Cost against degree: double pendulum, h = 0.01", header, rows)
-
-
 def chain_child(n: int) -> None:
     """In a process of its own: from definition to first step, and the cost of a step."""
     clock = time.process_time()
@@ -328,7 +301,6 @@ def main() -> None:
     else:
         repeats = 3 if options.quick else 9
         single_trajectory(repeats)
-        cost_against_degree(min(repeats, 5))
         cost_against_size()
         startup(min(repeats, 5))
 

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.analysis.rational_functions import algebraic, quotient, value, value_at_root
+from leastaction.docstrings import documented
 from leastaction.methods import Composition, Galerkin, Method, RungeKutta4, family, method
 from leastaction.methods.oscillator import BITS, Rational, Root, bands, exact_step, zeros_between
 from leastaction.numbers.precision import flint_bits
@@ -107,7 +108,6 @@ class Interval:
 
     @property
     def floats(self) -> tuple[float, float]:
-        """Both ends as floats."""
         return float(self.lower), float(self.upper)
 
     def __repr__(self) -> str:
@@ -152,7 +152,6 @@ class Gap:
 
     @property
     def growth(self) -> float:
-        """The largest |λ| of one step."""
         return 1 + self.excess
 
     def __repr__(self) -> str:
@@ -186,22 +185,6 @@ class Stability:
         Whether every step is stable: ρ has no zero and no pole in x > 0 at all.
     trace : SymPy expression
         The trace of the iteration matrix in x: |trace| ≤ 2 where a symplectic method is stable.
-
-    Methods
-    -------
-    stable(x)
-        Whether the method is stable at x.
-    growth(x)
-        The largest modulus of an eigenvalue.
-    plot(ax)
-        Draw the moduli of both eigenvalues.
-
-    Examples
-    --------
-    >>> import leastaction as la
-    >>> verlet = la.analysis.stability("verlet")
-    >>> verlet.stable(1.9), verlet.stable(2.1), la.analysis.stability("midpoint").for_all_h
-    (True, False, True)
     """
 
     method: Method
@@ -210,14 +193,12 @@ class Stability:
 
     @property
     def trace(self) -> sympy.Expr:
-        """The trace of the iteration matrix in x: |trace| ≤ 2 where a symplectic method is stable."""
         import sympy
 
         return sympy.cancel(iteration_matrix(self.method).trace())
 
     @property
     def for_all_h(self) -> bool:
-        """Whether every step is stable: ρ has no zero and no pole in x > 0 at all."""
         return not self.gaps
 
     def __iter__(self) -> Iterator[Interval]:
@@ -236,20 +217,12 @@ class Stability:
         ----------
         x : float
             hω.
-
-        Returns
-        -------
-        bool
         """
         return any(abs(x) in interval for interval in self.intervals)
 
+    @documented("x")
     def growth(self, x: ArrayLike) -> NDArray[np.float64]:
         """The largest |λ| of one step.
-
-        Parameters
-        ----------
-        x : array_like
-            hω.
 
         Returns
         -------
@@ -264,23 +237,19 @@ class Stability:
         stable = "\n".join(f"  stable    {interval!r}" for interval in self.intervals)
         return f"{self.method.name}, x = hω\n{stable}\n" + "\n".join(f"  unstable  {gap!r}" for gap in self.gaps)
 
+    @documented()
     def plot(self, ax: Axes | None = None, x: tuple[float, float] | None = None) -> Axes:
         """Draw the moduli of both eigenvalues over x = hω, as the Galerkin paper's Figures 4.1 to 4.3.
 
         Parameters
         ----------
-        ax : matplotlib axes, optional
-            Where to draw. Without `ax` a new figure is made.
+        {ax}
         x : tuple of float, optional
             The window.
-
-        Returns
-        -------
-        matplotlib axes
         """
-        from leastaction.analysis.figures import plot_stability
+        from leastaction.analysis.figures import stability as picture
 
-        return plot_stability(self, ax, x)
+        return picture(self, ax, x)
 
 
 @lru_cache(maxsize=256)
@@ -340,10 +309,6 @@ def stable_for_all_h(max_s: int = 8, max_r: int | None = None) -> tuple[Galerkin
         Highest degree.
     max_r : int, optional
         Highest number of nodes. Without `max_r`: s + 2.
-
-    Returns
-    -------
-    tuple of Galerkin
 
     Examples
     --------

@@ -141,7 +141,7 @@ def variational_order(options: Options) -> Claim:
     members = [m for m in _members() if m.s <= VARIATIONAL_MOST and m.rule.r <= VARIATIONAL_MOST + 1]
     for m in members:
         Ld = discrete_lagrangian(given.system, m, VARIATIONAL_STEPS[0], params=given.exact_params)
-        orders[m] = Ld.variational_order(given.exact_q0, p0=given.exact_p0, hs=VARIATIONAL_STEPS).order
+        orders[m] = Ld.variational_order(given.exact_q0, p0=given.exact_p0, h=VARIATIONAL_STEPS).order
     worst = max(members, key=lambda m: abs(orders[m] - m.order))
     return Claim(
         "variational error analysis: the discrete Lagrangian matches the action to the order min(2s, u)",

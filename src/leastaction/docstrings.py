@@ -38,6 +38,8 @@ t : number, default 0
     The method.""",
     "params": """params : mapping, optional
     Values of parameters, in place of the defaults.""",
+    "r": """r : int
+    Number of points, at least 1; at least 2 where both ends are among them.""",
     "start": """q0 : array_like, shape (n,)
     Positions at the start.
 p0, v0 : array_like, shape (n,), optional

@@ -36,10 +36,10 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from flint import fmpq, fmpq_mat, fmpq_poly, fmpz_poly
+from flint import fmpq, fmpq_mat, fmpq_poly
 
 from leastaction.methods import Composition, Galerkin
-from leastaction.methods.quadrature import Quadrature
+from leastaction.methods.quadrature import Quadrature, node_polynomial
 from leastaction.numbers.conversion import fraction
 from leastaction.numbers.expressions import plain
 from leastaction.numbers.precision import flint_bits
@@ -155,16 +155,7 @@ def moments(rule: Quadrature, count: int) -> list[Any]:
     """
     if rule.given is not None:
         return _own_moments(rule, count)
-    P = fmpq_poly.legendre_p
-    one, y = fmpq_poly([1]), fmpq_poly([0, 1])
-    nodes = {
-        "Gau": lambda r: P(r),
-        "Lob": lambda r: (one - y * y) * P(r - 1).derivative(),
-        "RadL": lambda r: P(r) + P(r - 1),
-        "RadR": lambda r: P(r) - P(r - 1),
-        "Che": lambda r: fmpq_poly(fmpz_poly.chebyshev_t(r)),
-        "Cle": lambda r: (one - y * y) * fmpq_poly(fmpz_poly.chebyshev_t(r - 1)).derivative(),
-    }[rule.family](rule.r)
+    nodes = node_polynomial(rule.family, rule.r)
     means = []
     for k in range(count):
         remainder = fmpq_poly([0] * k + [1]) % nodes

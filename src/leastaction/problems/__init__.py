@@ -70,10 +70,6 @@ _DRIVEN = {"cart-pole": ("cart_pole", "cart_pole")}
 def names() -> tuple[str, ...]:
     """The names of all problems of the catalogue that move by themselves, in alphabetical order.
 
-    Returns
-    -------
-    tuple of str
-
     See Also
     --------
     driven : the problems with inputs
@@ -89,10 +85,6 @@ def names() -> tuple[str, ...]:
 
 def driven() -> tuple[str, ...]:
     """The names of the problems with inputs, in alphabetical order. A run has to bring what drives them.
-
-    Returns
-    -------
-    tuple of str
 
     See Also
     --------

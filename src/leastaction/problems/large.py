@@ -29,8 +29,7 @@ class Bodies:
 
     Methods
     -------
-    places(q)
-        Positions by bodies; of ``path.velocity()`` the velocities.
+    places
 
     Examples
     --------
@@ -91,10 +90,6 @@ def n_body(
         The constant of gravity, in the units of the data.
     softening : float, default 0
         A length that bounds the attraction of bodies that meet.
-
-    Returns
-    -------
-    Bodies
 
     Raises
     ------

@@ -103,18 +103,7 @@ class Problem:
 
     Methods
     -------
-    exact(t, digits)
-        The exact solution.
-    data(digits)
-        The data as mpmath numbers.
-
-    Examples
-    --------
-    >>> import leastaction as la
-    >>> kepler = la.problems.get("kepler", eccentricity="0.5")
-    >>> q, p = kepler.exact(kepler.period / 2)
-    >>> q.round(12)
-    array([-1.5,  0. ])
+    exact, data
     """
 
     def __init__(
@@ -181,7 +170,6 @@ class Problem:
 
     @property
     def has_exact(self) -> bool:
-        """Whether an exact solution is known."""
         return self._solution is not None
 
     def data(self, digits: int) -> Data:

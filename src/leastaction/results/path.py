@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.docstrings import documented
 from leastaction.events import T_END, Happened
 from leastaction.linear import response
 from leastaction.linear.matrices import chosen_dofs
@@ -95,32 +96,7 @@ class Path:
 
     Methods
     -------
-    energy()
-        E = p·v − L at every stored time.
-    work()
-        The work of the external forces since the start.
-    velocity(dofs)
-        v at every stored time.
-    acceleration(dofs)
-        a at every stored time, of a Quadratic system.
-    reaction()
-        The forces that hold the constraints.
-    plot(what)
-        Draw the path with Matplotlib.
-    show(draw)
-        Play the motion in a browser or a notebook.
-    to_html(file)
-        Write a page that plays the motion.
-    animate(file)
-        Film the motion.
-    save(file)
-        Write the path and its system to one file.
-    load(file)
-        Read a path back.
-    to_csv(file)
-        Write a table.
-    to_xarray()
-        The path as an xarray Dataset.
+    energy, work, velocity, acceleration, reaction, plot, show, to_html, animate, save, load, to_csv, to_xarray
 
     Notes
     -----
@@ -238,7 +214,6 @@ class Path:
 
     @property
     def multipliers(self) -> NDArray[Any]:
-        """λ of the constraints at every stored time, (K, m), such that g̈ = 0. λ has the order of q and p."""
         self._require_whole("the multipliers")
         if not self.system.m:
             return self.reals.array(np.zeros((len(self), 0)))
@@ -367,6 +342,7 @@ class Path:
             f"degree{'' if self.q.shape[1] == 1 else 's'} of freedom{digits})"
         )
 
+    @documented()
     def plot(self, what: str = "configuration", ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the path with Matplotlib. Several paths may share an axis.
 
@@ -378,16 +354,11 @@ class Path:
             "configuration": q over t. "phase": p over q. "energy": its error. "invariants": the change of each
             conserved quantity. "spectrum": the amplitudes of q by frequency. "history": some degrees of freedom over
             t. "section": a Poincaré section, p over q where another coordinate passes a value.
-        ax : matplotlib axes, optional
-            Where to draw. Without `ax` a new figure is made.
+        {ax}
         **options
             Of "history": `dofs`, `names` ({number: name}) and `of` ("q", "v" or "a"). Of "section": `coordinate`,
             `value`, `direction` (+1, −1 or 0), `show` (the coordinate drawn), and `period` for one state in each
             period of a drive.
-
-        Returns
-        -------
-        matplotlib axes
 
         Examples
         --------
@@ -400,13 +371,13 @@ class Path:
 
         return plot_path(self, what, ax, **options)
 
+    @documented()
     def show(self, draw: Any = None, beside: Sequence[Path] = ()) -> None:
         """Play the motion: in a window of the browser, or in the cell of a notebook.
 
         Parameters
         ----------
-        draw : callable, optional
-            How to draw the system, as for `Path.to_html`.
+        {draw}
         beside : sequence of Path, optional
             Other paths of the same system, shown beside this one.
         """
@@ -414,6 +385,7 @@ class Path:
 
         viewer.show(viewer.path_page(self, draw, beside))
 
+    @documented()
     def to_html(
         self,
         file: str | os.PathLike[str],
@@ -426,8 +398,7 @@ class Path:
 
         Parameters
         ----------
-        file : path
-            The file to write.
+        {file}
         draw : callable, optional
             A function of q that returns points in the plane or in space, or (points, links). It may also ask for t, p
             and parameters of the system by their names. Without links each point is linked to the next. A link is a
@@ -456,6 +427,7 @@ class Path:
 
         return viewer.frame(viewer.path_page(self, megabytes=viewer.CELL_MEGABYTES))
 
+    @documented()
     def animate(
         self, file: str | os.PathLike[str], draw: Any = None, seconds: float = 10.0, fps: int = 30, dpi: int = 120
     ) -> None:
@@ -465,8 +437,7 @@ class Path:
         ----------
         file : path
             "run.mp4", which needs ffmpeg, or "run.gif".
-        draw : callable, optional
-            How to draw the system, as for `Path.to_html`.
+        {draw}
         seconds : float, default 10
             How long the film is.
         fps : int, default 30
@@ -478,14 +449,10 @@ class Path:
 
         viewer.animate(self, file, draw, seconds, fps, dpi)
 
+    @documented("file")
     def to_csv(self, file: str | os.PathLike[str]) -> None:
         """Write a table with every digit, one row for each state: t, q, p, and the energy where the whole state is
         stored.
-
-        Parameters
-        ----------
-        file : path
-            The file to write.
 
         Examples
         --------
@@ -503,10 +470,6 @@ class Path:
 
     def to_xarray(self) -> xarray.Dataset:
         """The path as an xarray Dataset with the coordinates t and dof. Needs the extra ``leastaction[xarray]``.
-
-        Returns
-        -------
-        xarray.Dataset
 
         Examples
         --------
@@ -594,10 +557,6 @@ class Path:
         ----------
         file : path
             A file that `Path.save` wrote.
-
-        Returns
-        -------
-        Path
 
         Raises
         ------

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.docstrings import documented
 from leastaction.events import Happened
 from leastaction.methods import Method
 from leastaction.numbers.rounding import all_finite, reals
@@ -70,14 +71,7 @@ class Paths:
 
     Methods
     -------
-    energy()
-        E = p·v − L at every stored state.
-    to_xarray()
-        The paths as an xarray Dataset.
-    to_html(file)
-        Write a page that plays the ensemble as a cloud.
-    show(draw)
-        Play the ensemble in a browser or a notebook.
+    energy, to_xarray, to_html, show
 
     Examples
     --------
@@ -113,15 +107,10 @@ class Paths:
 
     @property
     def failed(self) -> NDArray[np.bool_]:
-        """Which trajectories met a step that could not be solved, (B,)."""
         return ~np.isin(self.status, (Status.COMPLETE, Status.STOPPED, Status.INTERRUPTED, Status.PENDING))
 
     @property
     def end_time(self) -> NDArray[Any]:
-        """The time each trajectory has reached, (B,): that of the failure for one that failed, that of the event for
-        one that an event has stopped, t_end for one that has come there. With a pace it is the time of the last state
-        that is stored.
-        """
         if self.pace is not None:
             return np.array([path.t[-1] for path in self])
         arithmetic = reals(self.digits)
@@ -219,10 +208,6 @@ class Paths:
     def to_xarray(self) -> xarray.Dataset:
         """The paths as an xarray Dataset with the coordinates trajectory, t and dof. Needs the extra
         ``leastaction[xarray]``.
-
-        Returns
-        -------
-        xarray.Dataset
         """
         xarray = import_xarray()
         dims = ("trajectory", "t", "dof")
@@ -244,15 +229,13 @@ class Paths:
             attrs={"method": self.method.name, "h": self.h, "every": self.every, "system": self.system.name},
         )
 
+    @documented()
     def to_html(self, file: str | os.PathLike[str], draw: Any = None, megabytes: float = 1.4) -> None:
         """Write one file that plays the ensemble as a cloud, one point for each trajectory.
 
         Parameters
         ----------
-        file : path
-            The file to write.
-        draw : callable, optional
-            How to draw the system, as for `Path.to_html`.
+        {file, draw}
         megabytes : float, default 1.4
             How large the frames may become.
         """
@@ -260,14 +243,9 @@ class Paths:
 
         viewer.write(viewer.cloud_page(self, draw, megabytes), file)
 
+    @documented("draw")
     def show(self, draw: Any = None) -> None:
-        """Play the ensemble as a cloud: in a window of the browser, or in the cell of a notebook.
-
-        Parameters
-        ----------
-        draw : callable, optional
-            How to draw the system, as for `Path.to_html`.
-        """
+        """Play the ensemble as a cloud: in a window of the browser, or in the cell of a notebook."""
         from leastaction.results import viewer
 
         viewer.show(viewer.cloud_page(self, draw))

@@ -35,10 +35,7 @@ class StoredPath(Path):
 
     Methods
     -------
-    in_memory()
-        The whole path, in memory.
-    part(begin, end)
-        Some of the states, in memory.
+    in_memory, part
 
     Examples
     --------
@@ -102,10 +99,6 @@ class StoredPath(Path):
         ----------
         begin, end : int
             Which states.
-
-        Returns
-        -------
-        Path
         """
         derivatives: dict[str, Any] = {
             name: None if (array := getattr(self, name)) is None else array[begin:end]
@@ -131,12 +124,7 @@ class StoredPath(Path):
         )
 
     def in_memory(self) -> Path:
-        """The whole path, in memory.
-
-        Returns
-        -------
-        Path
-        """
+        """The whole path, in memory."""
         return self.part(0, len(self))
 
     def __call__(self, t: ArrayLike) -> NDArray[Any]:

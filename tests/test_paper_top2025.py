@@ -16,7 +16,7 @@ import leastaction as la
 from leastaction.papers.model import Options
 from leastaction.papers.style import style
 from leastaction.papers.top2025 import PAPER, errata, formulas, long_runs
-from leastaction.papers.top2025.figures_cusps import nutation
+from leastaction.papers.top2025.figures import nutation
 from leastaction.papers.top2025.long_runs import LongRun
 from leastaction.papers.top2025.runs import MIDPOINT, RK4, SIMPSON, problem, run
 from leastaction.papers.top2025.tables import (

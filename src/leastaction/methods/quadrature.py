@@ -315,9 +315,10 @@ def _points(family: str, r: int, digits: int) -> tuple[tuple[Any, ...], tuple[An
     """Nodes, and the weights that make a rule exact for degree r − 1: integrals of the Lagrange basis."""
     with flint_bits(math.ceil((digits + 2 * GUARD_DIGITS) * math.log2(10))):
         if family == "Gau":
-            y, w = ([mpf(x) for x in found] for found in zip(*(arb.legendre_p_root(r, k, True) for k in range(r))))
+            pairs = [arb.legendre_p_root(r, k, True) for k in range(r)]
+            y, w = [mpf(x) for x, _ in pairs], [mpf(x) for _, x in pairs]
         else:
-            factors = [fmpq_poly(factor.coeffs()) for factor, _ in node_polynomial(family, r).factor()[1]]
+            factors: list[Any] = [fmpq_poly(factor.coeffs()) for factor, _ in node_polynomial(family, r).factor()[1]]
             y = [mpf(root.real) for factor in factors for root, _ in factor.complex_roots()]
     with mpmath_digits(digits + 10):
         c = sorted((1 + x) / 2 for x in y)

@@ -119,6 +119,16 @@ class Statement:
     check: Callable[[Options], Claim]
 
 
+def redrawn(number: str, title: str) -> Callable[[Callable[[Options], Drawing]], FigureSpec]:
+    """What a function draws."""
+    return lambda draw: FigureSpec(number, title, draw)
+
+
+def statement(place: str) -> Callable[[Callable[[Options], Claim]], Statement]:
+    """What a function checks."""
+    return lambda check: Statement(place, check)
+
+
 class Kind(StrEnum):
     """How sure it is that something is wrong in print. The papers were read as machine-read text, which loses marks.
 
@@ -154,6 +164,11 @@ class Erratum:
     should: str
     evidence: Callable[[], str]
     either: str = ""
+
+
+def erratum(kind: Kind, place: str, says: str, should: str, either: str = "") -> Callable[[Callable[[], str]], Erratum]:
+    """What a function gives evidence for."""
+    return lambda evidence: Erratum(kind, place, says, should, evidence, either)
 
 
 @dataclass(frozen=True)

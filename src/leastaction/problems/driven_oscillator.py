@@ -15,34 +15,26 @@ import numpy as np
 import sympy as sp
 
 from leastaction.numbers.formulas import Arithmetic
-from leastaction.numbers.symbolic import positive, symbolic
-from leastaction.problems.problem import Data, Motion, Problem
+from leastaction.problems.problem import Data, Motion, Number, Parts, Positive, catalogued
 
 
 def lagrangian(t: Any, q: Any, v: Any, m: Any, omega: Any, f: Any, nu: Any) -> Any:
     return 0.5 * m * v[0] ** 2 - 0.5 * m * omega**2 * q[0] ** 2 + f * q[0] * np.cos(nu * t)
 
 
+@catalogued(
+    "Driven harmonic oscillator",
+    "A mass on a spring under a periodic force: L depends on time.",
+    "Landau and Lifshitz, Mechanics, §22",
+)
 def driven_oscillator(
-    m: Any = 1, omega: Any = 1, f: Any = "1/2", nu: Any = "sqrt(2)", q0: Any = 1, p0: Any = 0
-) -> Problem:
+    m: Positive = 1, omega: Positive = 1, f: Number = "1/2", nu: Positive = "sqrt(2)", q0: Number = 1, p0: Number = 0
+) -> Parts:
     """Driven with the frequency nu by a force of amplitude f."""
-    m, omega, nu = positive(m, "m"), positive(omega, "omega"), positive(nu, "nu")
-    f, q0, p0 = symbolic(f, "f"), symbolic(q0, "q0"), symbolic(p0, "p0")
     if not sp.Abs(nu - omega) > 0:
         raise ValueError(f"nu must differ from omega = {omega}: at resonance the amplitude grows without bound")
-    params = {"m": m, "omega": omega, "f": f, "nu": nu}
-    return Problem(
-        name="driven-oscillator",
-        title="Driven harmonic oscillator",
-        description="A mass on a spring under a periodic force: L depends on time.",
-        source="Landau and Lifshitz, Mechanics, §22",
+    return Parts(
         lagrangian=lagrangian,
-        q0=(q0,),
-        p0=(p0,),
-        params=params,
-        settings={**params, "q0": q0, "p0": p0},
-        invariants={},
         solution=solution,
         period=2 * sp.pi / omega,
         period_of="the free oscillator",

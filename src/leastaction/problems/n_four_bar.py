@@ -21,10 +21,8 @@ import mpmath
 import sympy as sp
 
 from leastaction.numbers.formulas import Arithmetic
-from leastaction.numbers.symbolic import positive, symbolic
 from leastaction.problems import pendulum
-from leastaction.problems.chain import whole
-from leastaction.problems.problem import Data, Motion, Problem
+from leastaction.problems.problem import Count, Data, Motion, Number, Parts, Positive, catalogued
 
 
 def lagrangian(q: Any, v: Any, m: Any, g: Any) -> Any:
@@ -43,23 +41,19 @@ def bars(q: Any, l: Any) -> Any:
     return standing + [(r[i + 1] - r[i]) @ (r[i + 1] - r[i]) - l**2 for i in range(len(r) - 1)]
 
 
-def n_four_bar(m: Any = 1, g: Any = "9.81", l: Any = 1, u0: Any = 1, count: Any = 1) -> Problem:
+@catalogued(
+    "N four-bar loops",
+    "Parallelograms in a row that pass through singular configurations: a benchmark.",
+    "González, Dopico, Lugrís, Cuadrado, Multibody System Dynamics 16 (2006) 179–190",
+)
+def n_four_bar(m: Positive = 1, g: Positive = "9.81", l: Positive = 1, u0: Number = 1, count: Count = 1) -> Parts:
     """With so many loops, upright, the upper ends moving with the speed u0."""
-    m, g, l, u0, count = positive(m, "m"), positive(g, "g"), positive(l, "l"), symbolic(u0, "u0"), whole(count, 1)
-    zero, params = sp.Integer(0), {"m": m, "g": g, "l": l}
-    ends = [sp.Rational(1, 3) + sp.Rational(joined, 2) for joined in [1, *[2] * (count - 1), 1]]
-    return Problem(
-        name="n-four-bar",
-        title="N four-bar loops",
-        description="Parallelograms in a row that pass through singular configurations: a benchmark.",
-        source="González, Dopico, Lugrís, Cuadrado, Multibody System Dynamics 16 (2006) 179–190",
+    ends = [sp.Rational(1, 3) + sp.Rational(joined, 2) for joined in [1, *[2] * int(count - 1), 1]]
+    return Parts(
         lagrangian=lagrangian,
         constraints=bars,
-        q0=tuple(x for i in range(count + 1) for x in (i * l + zero, l)),
-        p0=tuple(x for part in ends for x in (m * part * u0, zero)),
-        params=params,
-        settings={**params, "u0": u0, "count": sp.Integer(count)},
-        invariants={},
+        q0=tuple(x for i in range(int(count) + 1) for x in (i * l, l)),
+        p0=tuple(x for part in ends for x in (m * part * u0, 0)),
         solution=solution,
     )
 

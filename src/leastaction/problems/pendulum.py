@@ -20,28 +20,24 @@ import mpmath
 import numpy as np
 
 from leastaction.numbers.formulas import Arithmetic
-from leastaction.numbers.symbolic import positive, symbolic
 from leastaction.problems.elliptic import sncndn
-from leastaction.problems.problem import Data, Motion, Problem
+from leastaction.problems.problem import Data, Motion, Number, Parts, Positive, catalogued
 
 
 def lagrangian(q: Any, v: Any, m: Any, omega: Any) -> Any:
     return 0.5 * m * v[0] ** 2 - m * omega**2 * (1 - np.cos(q[0]))
 
 
-def pendulum(m: Any = 1, omega: Any = "2*pi", theta0: Any = "pi/2", p0: Any = 0) -> Problem:
+@catalogued(
+    "Nonlinear pendulum",
+    "A point mass on a rigid rod: swings of any amplitude, and turns.",
+    "Dubois and Rojas-Quintero 2023, eq. (4) and Annex",
+)
+def pendulum(m: Positive = 1, omega: Positive = "2*pi", theta0: Number = "pi/2", p0: Number = 0) -> Parts:
     """From the angle theta0 with momentum p0: any amplitude, and rotation."""
-    m, omega, theta0, p0 = positive(m, "m"), positive(omega, "omega"), symbolic(theta0, "theta0"), symbolic(p0, "p0")
-    return Problem(
-        name="pendulum",
-        title="Nonlinear pendulum",
-        description="A point mass on a rigid rod: swings of any amplitude, and turns.",
-        source="Dubois and Rojas-Quintero 2023, eq. (4) and Annex",
+    return Parts(
         lagrangian=lagrangian,
         q0=(theta0,),
-        p0=(p0,),
-        params={"m": m, "omega": omega},
-        settings={"m": m, "omega": omega, "theta0": theta0, "p0": p0},
         invariants={"energy": energy},
         solution=solution,
     )

@@ -16,9 +16,8 @@ import mpmath
 import sympy as sp
 
 from leastaction.numbers.formulas import Arithmetic
-from leastaction.numbers.symbolic import positive, symbolic
 from leastaction.problems import pendulum
-from leastaction.problems.problem import Data, Motion, Problem
+from leastaction.problems.problem import Data, Motion, Number, Parts, Positive, catalogued
 
 
 def lagrangian(q: Any, v: Any, m: Any, g: Any) -> Any:
@@ -29,23 +28,21 @@ def rod(q: Any, l: Any) -> Any:
     return q @ q - l**2
 
 
-def pendulum_cartesian(m: Any = 1, g: Any = "9.81", l: Any = 1, theta0: Any = "pi/2", w0: Any = 0) -> Problem:
+@catalogued(
+    "Pendulum in the plane",
+    "A point mass on a rigid rod, in Cartesian coordinates: one constraint, and a closed form.",
+    "Hairer, Lubich, Wanner, Geometric Numerical Integration, VII.1.1",
+)
+def pendulum_cartesian(
+    m: Positive = 1, g: Positive = "9.81", l: Positive = 1, theta0: Number = "pi/2", w0: Number = 0
+) -> Parts:
     """From the angle theta0 off the downward vertical, with the angular velocity w0."""
-    m, g, l = positive(m, "m"), positive(g, "g"), positive(l, "l")
-    theta0, w0 = symbolic(theta0, "theta0"), symbolic(w0, "w0")
     sine, cosine = sp.sin(theta0), sp.cos(theta0)
-    params = {"m": m, "g": g, "l": l}
-    return Problem(
-        name="pendulum-cartesian",
-        title="Pendulum in the plane",
-        description="A point mass on a rigid rod, in Cartesian coordinates: one constraint, and a closed form.",
-        source="Hairer, Lubich, Wanner, Geometric Numerical Integration, VII.1.1",
+    return Parts(
         lagrangian=lagrangian,
         constraints=rod,
         q0=(l * sine, -l * cosine),
         p0=(m * l * w0 * cosine, m * l * w0 * sine),
-        params=params,
-        settings={**params, "theta0": theta0, "w0": w0},
         invariants={"energy": energy},
         solution=solution,
     )

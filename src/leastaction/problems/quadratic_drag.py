@@ -16,8 +16,7 @@ import numpy as np
 import sympy as sp
 
 from leastaction.numbers.formulas import Arithmetic
-from leastaction.numbers.symbolic import positive, symbolic
-from leastaction.problems.problem import Data, Motion, Problem
+from leastaction.problems.problem import Data, Motion, Number, Parts, Positive, catalogued
 
 
 def lagrangian(q: Any, v: Any, m: Any, g: Any) -> Any:
@@ -28,27 +27,22 @@ def drag(q: Any, v: Any, k: Any) -> Any:
     return -k * v[0] * np.abs(v[0])
 
 
-def quadratic_drag(m: Any = 1, g: Any = "9.81", k: Any = "1/100", q0: Any = 0, p0: Any = 15) -> Problem:
+@catalogued(
+    "Fall with quadratic drag",
+    "A body falls through the air towards its terminal speed.",
+    "Taylor, Classical Mechanics, 2.4",
+)
+def quadratic_drag(
+    m: Positive = 1, g: Positive = "9.81", k: Positive = "1/100", q0: Number = 0, p0: Number = 15
+) -> Parts:
     """A mass m that falls with the drag k v²."""
-    m, g, k = positive(m, "m"), positive(g, "g"), positive(k, "k")
-    q0, p0 = symbolic(q0, "q0"), symbolic(p0, "p0")
     if not 0 <= p0 / m < sp.sqrt(m * g / k):
         raise ValueError(
             f"it must fall slower than √(m g / k) = {float(sp.sqrt(m * g / k)):g}; got v₀ = {float(p0 / m):g}"
         )
-    params = {"m": m, "g": g, "k": k}
-    return Problem(
-        name="quadratic-drag",
-        title="Fall with quadratic drag",
-        description="A body falls through the air towards its terminal speed.",
-        source="Taylor, Classical Mechanics, 2.4",
+    return Parts(
         lagrangian=lagrangian,
         force=drag,
-        q0=(q0,),
-        p0=(p0,),
-        params=params,
-        settings={**params, "q0": q0, "p0": p0},
-        invariants={},
         solution=solution,
     )
 

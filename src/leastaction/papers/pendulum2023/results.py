@@ -6,10 +6,11 @@ import math
 from functools import lru_cache
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from leastaction.integrate import integrate
-from leastaction.papers.model import Cell, Claim, Drawing, FigureSpec, Options, Table
+from leastaction.papers.model import Cell, Claim, Drawing, Options, Table, redrawn
 from leastaction.papers.style import EXACT, line
 from leastaction.problems import get
 from leastaction.results.path import Path
@@ -64,10 +65,8 @@ def table_1(options: Options) -> list[Cell]:
     return cells
 
 
+@redrawn("1", "Five periods of the nonlinear pendulum, exact")
 def figure_1(options: Options) -> Drawing:
-    """Five periods of the exact motion."""
-    import matplotlib.pyplot as plt
-
     data = problem()
     t = np.linspace(0, 5 * data.period, 2001)
     q, p = data.exact(t)
@@ -87,10 +86,8 @@ def figure_1(options: Options) -> Drawing:
     return Drawing(figure, [claim])
 
 
+@redrawn("2", "Newmark and Simpson with ten steps in a period, over five periods")
 def figure_2(options: Options) -> Drawing:
-    """Both schemes with ten steps in a period, over five periods."""
-    import matplotlib.pyplot as plt
-
     data = problem()
     t = np.linspace(0, 5 * data.period, 2001)
     exact = data.exact(t)
@@ -123,7 +120,4 @@ TABLES = [
         "m = 1, ω = 2π, q(0) = π/2, p(0) = 0; largest error over all steps; order = ½ log₂(e₁/e₃).",
     )
 ]
-FIGURES = [
-    FigureSpec("1", "Five periods of the nonlinear pendulum, exact", figure_1),
-    FigureSpec("2", "Newmark and Simpson with ten steps in a period, over five periods", figure_2),
-]
+FIGURES = [figure_1, figure_2]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import sympy as sp
@@ -24,10 +24,10 @@ GUARD = 20  # digits beyond those asked for, in the evaluation of formulas
 DOUBLE_DIGITS = 17
 
 Components = tuple[Any, ...]  # one array of shape (K,) per degree of freedom
-type Positive = Any  # how a setting is read …
-type Number = Any
-type Vector = Any
-type Count = Any
+Positive: TypeAlias = Any  # how a setting is read …
+Number: TypeAlias = Any
+Vector: TypeAlias = Any
+Count: TypeAlias = Any
 Parts = dict[str, Any]  # arguments of Problem
 
 
@@ -88,10 +88,10 @@ def catalogued(title: str, description: str, source: str) -> Callable[[Callable[
             bound = signature.bind(*args, **given)
             bound.apply_defaults()
             settings = {key: _read(signature.parameters[key], value) for key, value in bound.arguments.items()}
-            start = {
-                key: x if isinstance(x := settings[key], tuple) else (x,) for key in ("q0", "p0") if key in settings
-            }
-            parts = {"settings": settings, **start} | make(**settings)
+            parts: Parts = {"settings": settings}
+            for key in settings.keys() & {"q0", "p0"}:
+                parts[key] = settings[key] if isinstance(settings[key], tuple) else (settings[key],)
+            parts |= make(**settings)
             return Problem(make.__name__.replace("_", "-"), title, description, source, **parts)
 
         return made

@@ -16,6 +16,7 @@ from leastaction.analysis import figures
 from leastaction.docstrings import documented
 from leastaction.integrate import integrate
 from leastaction.methods import Method
+from leastaction.results.looks import freedom
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import require_lagrangian
 
@@ -50,8 +51,7 @@ class Tangent(figures.Drawn, picture=figures.tangent):
     def __repr__(self) -> str:
         names = "".join(f", {name}" for name in self.params)
         with np.printoptions(precision=6, suppress=True):
-            dofs = f"{len(self.q)} degree{'' if len(self.q) == 1 else 's'} of freedom"
-            return f"Tangent of {dofs}, by the state{names} and h\n{self.state}"
+            return f"Tangent of {freedom(len(self.q))}, by the state{names} and h\n{self.state}"
 
 
 @documented()

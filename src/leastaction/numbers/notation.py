@@ -63,6 +63,21 @@ def to_text(x: Any) -> str:
     return str(exact(x))
 
 
+def shown(x: Any) -> str:
+    """A number as people write it: a decimal where it is a finite one, else as it stands; also tuples of numbers.
+
+    >>> shown(Fraction(147956104143, 500000000000000)), shown((Fraction(1, 3), 2)), shown("2*pi")
+    ('0.000295912208286', '(1/3, 2)', '2*pi')
+    """
+    if isinstance(x, tuple):
+        return f"({', '.join(map(shown, x))}{',' if len(x) == 1 else ''})"
+    number = exact(x)
+    if not isinstance(number, Fraction):
+        return str(x)
+    decimal = Decimal(number.numerator) / Decimal(number.denominator)
+    return f"{decimal:f}" if Fraction(decimal) == number else str(number)
+
+
 def to_texts(value: Any) -> Any:
     """Numbers and nested lists of them as JSON keeps them without loss: floats and integers, or text."""
     if isinstance(value, np.ndarray):

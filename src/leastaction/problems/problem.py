@@ -14,6 +14,7 @@ import sympy as sp
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.numbers.formulas import DOUBLES, MPFS, Arithmetic, by_components
+from leastaction.numbers.notation import shown
 from leastaction.numbers.precision import mpmath_digits
 from leastaction.numbers.rounding import reals, to_float, to_mpf
 from leastaction.numbers.symbolic import positive, symbolic, symbolic_vector
@@ -317,7 +318,7 @@ class Problem:
         return partial(get, self.name, **self.settings), ()
 
     def __repr__(self) -> str:
-        inside = ", ".join(f"{name}={value}" for name, value in self.settings.items())
+        inside = ", ".join(f"{name}={shown(value)}" for name, value in self.settings.items())
         return f"Problem({self.name!r}{', ' if inside else ''}{inside})"
 
 

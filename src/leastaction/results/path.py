@@ -33,6 +33,7 @@ from leastaction.reading import (
     unpacked,
 )
 from leastaction.results import files
+from leastaction.results.looks import freedom
 from leastaction.run.advice import Advice, with_pace
 from leastaction.step.form import samples
 from leastaction.step.inputs import Inputs
@@ -338,8 +339,7 @@ class Path:
         pace = "" if self.pace is None else " by its pace"
         return (
             f"Path({self.system.name}, {self.method.name}, t = {float(self.t[0]):g} … {float(self.t[-1]):g}, "
-            f"h = {float(self.h):g}{pace}, {len(self)} states of {self.q.shape[1]} "
-            f"degree{'' if self.q.shape[1] == 1 else 's'} of freedom{digits})"
+            f"h = {float(self.h):g}{pace}, {len(self)} states of {freedom(self.q.shape[1])}{digits})"
         )
 
     @documented()

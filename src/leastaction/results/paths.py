@@ -16,6 +16,7 @@ from leastaction.docstrings import documented
 from leastaction.events import Happened
 from leastaction.methods import Method
 from leastaction.numbers.rounding import all_finite, reals
+from leastaction.results.looks import freedom
 from leastaction.results.path import Path, in_time
 from leastaction.run.standing import Status
 from leastaction.step.inputs import Inputs
@@ -259,7 +260,7 @@ class Paths:
         failed = int(self.failed.sum())
         t = self.t if self.pace is None else self.pace.t
         return (
-            f"Paths({len(self)} × {self.system.name}, {self.method.name}, {'t' if self.pace is None else 's'} = "
-            f"{float(t[0]):g} … {float(t[-1]):g}, h = {float(self.h):g}, {len(t)} states each"
-            f"{f', {failed} failed' if failed else ''})"
+            f"Paths({len(self)} trajectories of {self.system.name}, {self.method.name}, "
+            f"{'t' if self.pace is None else 's'} = {float(t[0]):g} … {float(t[-1]):g}, h = {float(self.h):g}, "
+            f"each {len(t)} states of {freedom(self.q.shape[2])}{f'; {failed} failed' if failed else ''})"
         )

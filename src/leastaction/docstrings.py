@@ -34,6 +34,9 @@ t : number, default 0
     The file to write.""",
     "h": """h : float
     The step.""",
+    "inputs": """inputs : mapping of str to array_like, optional
+    Values of the inputs of a system that has some, by name: the shape of the input, the same for all states, or
+    (K, …), one for each.""",
     "method": """method : str or method
     The method.""",
     "params": """params : mapping, optional
@@ -44,12 +47,18 @@ t : number, default 0
     Positions at the start.
 p0, v0 : array_like, shape (n,), optional
     Momenta or velocities at the start. Give one of them.""",
+    "states_p": """q, p : array_like, shape (n,) or (K, n)
+    Positions and momenta of one state or of K states.""",
+    "states_v": """q, v : array_like, shape (n,) or (K, n)
+    Positions and velocities of one state or of K states.""",
     "state": """q, p : array_like, shape (n,)
     The state before the steps.""",
     "steps": """steps : int, default 1
     How many steps.""",
     "t_end": """t_end : number, optional
     Until when. Without `t_end`: the period of the problem.""",
+    "t": """t : number or array_like of shape (K,), default 0
+    The time.""",
     "t0": """t0 : number, default 0
     The time at the start.""",
     "x": """x : array_like

@@ -141,12 +141,7 @@ class Dispersion(figures.Drawn, picture=figures.dispersion):
 
     @documented("x")
     def frequency_ratio(self, x: ArrayLike) -> FloatArray:
-        """ω_h/ω.
-
-        Returns
-        -------
-        ndarray, of the shape of x
-        """
+        """ω_h/ω, of the shape of x."""
         return self.phase(x) / np.asarray(x, float)
 
     def energy(self, x: float, k: ArrayLike, p0: float = 1.0, wq0: float = 0.0) -> FloatArray:

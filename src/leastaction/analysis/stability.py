@@ -222,12 +222,7 @@ class Stability:
 
     @documented("x")
     def growth(self, x: ArrayLike) -> NDArray[np.float64]:
-        """The largest |λ| of one step.
-
-        Returns
-        -------
-        ndarray, of the shape of x
-        """
+        """The largest |λ| of one step, of the shape of x."""
         values = np.asarray(x, float)
         return np.array([_growth(self.method, abs(float(y))) for y in values.ravel()]).reshape(values.shape)
 

@@ -49,16 +49,13 @@ class Bodies:
         return f"Bodies({len(self.q0) // self.dimensions} bodies in {self.dimensions} dimensions)"
 
     def places(self, q: ArrayLike) -> FloatArray:
-        """Positions, momenta or velocities by bodies.
+        """Positions, momenta or velocities by bodies, (…, N, dimensions).
 
         Parameters
         ----------
         q : array_like, shape (…, n)
             As a path holds them.
 
-        Returns
-        -------
-        ndarray, shape (…, N, dimensions)
         """
         array = np.asarray(q)
         return array.reshape(*array.shape[:-1], -1, self.dimensions)

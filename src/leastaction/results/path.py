@@ -152,24 +152,12 @@ class Path:
         return mechanics(self.system, self.system.values(self.params, self.reals), self.reals)
 
     def energy(self) -> NDArray[Any]:
-        """The energy E = p·v − L at every stored time.
-
-        Returns
-        -------
-        ndarray, shape (K,)
+        """The energy E = p·v − L at every stored time, (K,).
 
         Raises
         ------
         ValueError
             Not all degrees of freedom are stored.
-
-        Examples
-        --------
-        >>> import numpy as np, leastaction as la
-        >>> pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
-        >>> path = la.integrate(pendulum, "simpson", [1.0], [0.0], h=0.1, steps=1000)
-        >>> bool(np.ptp(path.energy()) < 1e-6)
-        True
         """
         self._require_whole("the energy")
         with self.reals.working():
@@ -224,20 +212,7 @@ class Path:
             )
 
     def reaction(self) -> NDArray[Any]:
-        """The generalised forces Gᵀλ that hold the constraints, at every stored time. Zero where there are none.
-
-        Returns
-        -------
-        ndarray, shape (K, n)
-
-        Examples
-        --------
-        >>> import leastaction as la
-        >>> rod = la.problems.get("pendulum-cartesian")
-        >>> path = la.integrate(rod.system, "simpson", rod.q0, rod.p0, h=0.01, steps=10)
-        >>> path.reaction().shape
-        (11, 2)
-        """
+        """The generalised forces Gᵀλ that hold the constraints, at every stored time, (K, n); zero without any."""
         self._require_whole("the reaction")
         if not self.system.m:
             return self.reals.array(np.zeros((len(self), self.system.n)))
@@ -249,29 +224,17 @@ class Path:
         return [] if self.inputs is None else [self.inputs.instant(self.t)]
 
     def velocity(self, dofs: ArrayLike | None = None) -> NDArray[Any]:
-        """The velocity at every stored time.
+        """The velocity at every stored time, (K, n) or (K, len(dofs)).
 
         Parameters
         ----------
         dofs : array_like of int, optional
             Of which degrees of freedom. Without `dofs`: of all that are stored.
 
-        Returns
-        -------
-        ndarray, shape (K, n) or (K, len(dofs))
-
         Raises
         ------
         ValueError
             The states that v needs are not stored. A Quadratic system with a lumped mass needs only its own.
-
-        Examples
-        --------
-        >>> import leastaction as la
-        >>> free = la.Lagrangian(lambda q, v: v[0] ** 2, n=1)
-        >>> la.integrate(free, "midpoint", [0.0], v0=[3.0], h=1.0, steps=1).velocity()
-        array([[3.],
-               [3.]])
         """
         if self.system.linear and self.digits is None:
             return response.velocity(self, dofs)
@@ -280,7 +243,7 @@ class Path:
         return v if dofs is None else v[:, chosen_dofs(dofs, self.system.n)]
 
     def acceleration(self, dofs: ArrayLike | None = None) -> NDArray[Any]:
-        """The acceleration at every stored time, of a Quadratic system in float64.
+        """The acceleration at every stored time, of a Quadratic system in float64, (K, n) or (K, len(dofs)).
 
         Parameters
         ----------
@@ -288,21 +251,10 @@ class Path:
             Of which degrees of freedom. Where not all are stored, their neighbours must be:
             ``output=system.around(dofs)`` of the run stores them.
 
-        Returns
-        -------
-        ndarray, shape (K, n) or (K, len(dofs))
-
         Raises
         ------
         TypeError
             The system is not Quadratic, or the run has `digits`.
-
-        Examples
-        --------
-        >>> import leastaction as la
-        >>> spring = la.Quadratic([1.0], [4.0])
-        >>> la.integrate(spring, "simpson", [0.5], [0.0], h=0.1, steps=1).acceleration()[0]
-        array([-2.])
         """
         if not self.system.linear or self.digits is not None:
             raise TypeError("accelerations are those of Quadratic systems in float64")
@@ -359,13 +311,6 @@ class Path:
             Of "history": `dofs`, `names` ({number: name}) and `of` ("q", "v" or "a"). Of "section": `coordinate`,
             `value`, `direction` (+1, −1 or 0), `show` (the coordinate drawn), and `period` for one state in each
             period of a drive.
-
-        Examples
-        --------
-        >>> import leastaction as la
-        >>> kepler = la.problems.get("kepler")
-        >>> path = la.integrate(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.05, steps=100)
-        >>> ax = path.plot("energy")
         """
         from leastaction.results.plots import plot_path
 
@@ -409,14 +354,6 @@ class Path:
             Show the motion from this time on. Energy and invariants are shown from the start.
         megabytes : float, default 1.4
             How large the frames may become. A long run is thinned to fit.
-
-        Examples
-        --------
-        >>> import leastaction as la, tempfile, pathlib
-        >>> kepler = la.problems.get("kepler")
-        >>> path = la.integrate(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.05, steps=100)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path.to_html(pathlib.Path(folder) / "kepler.html")
         """
         from leastaction.results import viewer
 
@@ -453,31 +390,13 @@ class Path:
     def to_csv(self, file: str | os.PathLike[str]) -> None:
         """Write a table with every digit, one row for each state: t, q, p, and the energy where the whole state is
         stored.
-
-        Examples
-        --------
-        >>> import leastaction as la, tempfile, pathlib
-        >>> spring = la.Quadratic([1.0], [4.0])
-        >>> path = la.integrate(spring, "midpoint", [0.5], [0.0], h=0.5, steps=1)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path.to_csv(pathlib.Path(folder) / "run.csv")
-        ...     print((pathlib.Path(folder) / "run.csv").read_text().splitlines()[0])
-        t,q0,p0,energy
         """
         from leastaction.results.csv import write_path
 
         write_path(self, file)
 
     def to_xarray(self) -> xarray.Dataset:
-        """The path as an xarray Dataset with the coordinates t and dof. Needs the extra ``leastaction[xarray]``.
-
-        Examples
-        --------
-        >>> import leastaction as la
-        >>> spring = la.Quadratic([1.0], [4.0])
-        >>> la.integrate(spring, "midpoint", [0.5], [0.0], h=0.5, steps=1).to_xarray().sizes["t"]
-        2
-        """
+        """The path as an xarray Dataset with the coordinates t and dof. Needs the extra ``leastaction[xarray]``."""
         try:
             import xarray
         except ImportError:
@@ -499,17 +418,6 @@ class Path:
         file : path
             "run.npz" keeps the path with its system and every digit; "run", without an ending, does the same.
             "run.csv" is a table of t, q and p alone. Other endings are refused.
-
-        Examples
-        --------
-        >>> import leastaction as la, tempfile, pathlib
-        >>> kepler = la.problems.get("kepler")
-        >>> path = la.integrate(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.05, steps=100)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path.save(pathlib.Path(folder) / "run.npz")
-        ...     again = la.Path.load(pathlib.Path(folder) / "run.npz")
-        >>> bool((again.energy() == path.energy()).all())
-        True
         """
         if files.kind(file) == files.TABLE:
             from leastaction.results.csv import write_table

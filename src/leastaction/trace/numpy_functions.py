@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import operator
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -51,10 +52,6 @@ def pi() -> Scalar:
 
 def where(c: Any, a: Any, b: Any) -> Any:
     return apply("select", truth(c), a, b) if isinstance(c, Scalar) else a if c else b
-
-
-def _choose_logical(c: Any, a: Any, b: Any) -> Any:
-    return apply("or", apply("and", c, a), apply("and", apply("not", c), b))
 
 
 def power(x: Any, y: Any) -> Any:
@@ -117,14 +114,6 @@ def _floor_divide(x: Any, y: Any) -> Any:
     return apply("select", apply("eq", y, 0), apply("floor", apply("div", x, y)), found)
 
 
-def _heaviside(x: Any, middle: Any) -> Any:
-    return apply("select", apply("eq", x, 0), middle, (apply("sign", x) + 1) / 2)
-
-
-def _signbit(x: Any) -> Any:
-    return apply("lt", apply("copysign", 1, x), 0)
-
-
 # On floats. Comparisons and logical functions take all kinds of numbers.
 ELEMENTWISE: dict[str, Callable[..., Any]] = {
     **{op: _on(op) for op in ("sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "expm1", "log1p")},
@@ -141,7 +130,8 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "clip": lambda x, low, high: apply("minimum", apply("maximum", x, low), high),
     "floor_divide": _floor_divide, "remainder": _remainder,
     "trunc": lambda x: apply("select", apply("lt", x, 0), apply("ceil", x), apply("floor", x)),
-    "heaviside": _heaviside, "signbit": _signbit,
+    "heaviside": lambda x, middle: apply("select", apply("eq", x, 0), middle, (apply("sign", x) + 1) / 2),
+    "signbit": lambda x: apply("lt", apply("copysign", 1, x), 0),
     "less": _on("lt"), "less_equal": _on("le"), "equal": _on("eq"), "not_equal": _on("ne"),
     "greater": lambda x, y: apply("lt", y, x), "greater_equal": lambda x, y: apply("le", y, x),
     "logical_not": lambda x: apply("not", truth(x)),
@@ -416,7 +406,8 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     kind = _common("np.where", x, y)
 
     def choose(c: Any, a: Any, b: Any) -> Any:
-        return of_kind((_choose_logical if kind is BOOL else where)(c, a, b), kind)
+        either = apply("or", apply("and", c, a), apply("and", apply("not", c), b)) if kind is BOOL else where(c, a, b)
+        return of_kind(either, kind)
 
     return np.frompyfunc(choose, 3, 1)(plain(cast_all(condition, BOOL)), *(plain(cast_all(z, kind)) for z in (x, y)))
 
@@ -438,10 +429,6 @@ def _clip(
     if low is None:
         return a if high is None else np.minimum(a, high, out=out, **kwargs)
     return np.maximum(a, low, out=out, **kwargs) if high is None else CLIP(a, low, high, out=out, **kwargs)
-
-
-def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    return np.sum(np.logical_not(np.logical_not(a)), axis=axis, keepdims=keepdims)
 
 
 def _einsum(*operands: Any, out: Any = None, **kwargs: Any) -> Any:
@@ -488,9 +475,8 @@ def _of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
     return of_numbers
 
 
-def _result_type(*values: Any) -> np.dtype[Any]:
-    kind = np.result_type(*(_kind(x) if isinstance(x, (Scalar, Array)) else x for x in values))
-    return ROOM if kind == FLOAT else kind
+def _own_kind(x: Any) -> Any:
+    return _kind(x) if isinstance(x, (Scalar, Array)) else x
 
 
 def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
@@ -587,11 +573,6 @@ def _divided(a: Any, name: str) -> tuple[Any, Any]:
     return adjugate, 1 / np.matmul(a[..., :1, :], adjugate[..., :, :1])
 
 
-def _inv(a: Any) -> Any:
-    adjugate, inverse_det = _divided(a, "inv")
-    return adjugate * inverse_det
-
-
 def _solve(a: Any, b: Any) -> Any:
     """a⁻¹ b: for b one vector, or for matrices of columns, whose stack is broadcast against that of a."""
     adjugate, inverse_det = _divided(a, "solve")
@@ -617,20 +598,20 @@ def _like(function: Callable[..., Any]) -> Callable[..., Any]:
     return like
 
 
-def _sinc(x: Any) -> Any:
-    # NumPy's form is right at 0, its second derivative is not.
-    raise unsupported(np.sinc)
-
-
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    np.where: _where, np.select: _select, np.clip: _clip, np.sinc: _sinc, np.count_nonzero: _count_nonzero,
-    np.result_type: _result_type, np.fill_diagonal: _fill_diagonal, np.copyto: _copyto,
+    np.where: _where, np.select: _select, np.clip: _clip, np.fill_diagonal: _fill_diagonal,
+    np.result_type: lambda *values: ROOM if (kind := np.result_type(*map(_own_kind, values))) == FLOAT else kind,
+    np.count_nonzero: lambda a, axis=None, *, keepdims=False: np.sum(
+        np.logical_not(np.logical_not(a)), axis=axis, keepdims=keepdims
+    ),
+    np.copyto: _copyto,
     np.einsum: _einsum, np.diff: _diff, **{f: _joined(f) for f in (np.concatenate, np.stack, np.vstack, np.hstack)},
     **{f: _of_numbers(f) for f in (np.polyadd, np.polysub)},
     **{f: _of_first_kind(f) for f in (np.insert, np.pad, np.tril, np.triu, np.diag, np.diagflat)},
     np.zeros_like: _like(np.zeros_like), np.ones_like: _like(np.ones_like), np.full_like: _like(np.full_like),
     np.empty_like: _like(np.zeros_like), np.imag: lambda val: np.zeros_like(val),
-    np.linalg.norm: _norm, np.linalg.det: _stacked(_det, "det"), np.linalg.inv: _inv,
+    np.linalg.norm: _norm, np.linalg.det: _stacked(_det, "det"),
+    np.linalg.inv: lambda a: operator.mul(*_divided(a, "inv")),
     np.linalg.solve: _solve, np.linalg.slogdet: _slogdet,
 }  # fmt: skip
 # Functions whose own code is right on arrays of traced values: it moves elements, or adds and multiplies them. Each is

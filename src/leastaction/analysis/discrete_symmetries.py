@@ -230,19 +230,9 @@ def _plainness(candidate: Signed) -> tuple[Any, ...]:
 
 def _cycles(order: tuple[int, ...]) -> list[list[int]]:
     """Where coordinates go: q_i takes the place of the next in its cycle."""
-    to = {k: i for i, k in enumerate(order)}
-    seen: set[int] = set()
-    found = []
-    for i in range(len(order)):
-        if i in seen or to[i] == i:
-            continue
-        cycle, k = [], i
-        while k not in seen:
-            seen.add(k)
-            cycle.append(k)
-            k = to[k]
-        found.append(cycle)
-    return found
+    from sympy.combinatorics import Permutation
+
+    return (~Permutation(list(order))).cyclic_form
 
 
 def describe(candidate: Signed) -> str:

@@ -22,7 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.analysis.rational_functions import algebraic, quotient, value, value_at_root
 from leastaction.docstrings import documented
-from leastaction.methods import Composition, Galerkin, Method, RungeKutta4, family, method
+from leastaction.methods import Composition, Galerkin, Method, RungeKutta4, family
+from leastaction.methods import method as method_named
 from leastaction.methods.oscillator import BITS, Rational, Root, bands, exact_step, zeros_between
 from leastaction.numbers.precision import flint_bits
 
@@ -57,7 +58,7 @@ def iteration_matrix(method: str | Method) -> sympy.Matrix:
     """
     import sympy
 
-    chosen = _method(method)
+    chosen = method_named(method)
     x = sympy.Symbol("x")
     if isinstance(chosen, RungeKutta4):
         c, s = 1 - x**2 / 2 + x**4 / 24, x - x**3 / 6
@@ -271,24 +272,28 @@ def stability(method: str | Method) -> Stability:
       unstable  (2.828427125, 3.464101615) |λ| up to 1.40703, at x = 3.15296
       unstable  (4.898979486, ∞) |λ| without bound
     """
-    chosen = _method(method)
+    chosen = method_named(method)
     if isinstance(chosen, RungeKutta4):
         return _rk4(chosen)
     step = exact_step(chosen)
     roots, positive = bands(step.rho)
-    ends = [_end(root, chosen) for root in roots]
-    bounds = [0 if _algebraic(chosen) else 0.0, *ends, math.inf]
+    if isinstance(chosen, Galerkin) and chosen.s <= EXACT_DEGREE and chosen.rule.exact:
+        import sympy
+
+        bounds: list[Any] = [sympy.Integer(0), *map(algebraic, roots), sympy.oo]
+    else:
+        bounds = [0.0, *map(float, roots), math.inf]
     intervals, gaps = [], []
     for k, stable in enumerate(positive):
         if stable:
-            intervals.append(Interval(_plain(bounds[k], chosen), _plain(bounds[k + 1], chosen)))
+            intervals.append(Interval(bounds[k], bounds[k + 1]))
             if k and roots[k - 1].order % 2 == 0:
                 gaps.append(Gap(bounds[k], bounds[k], 0.0, float(roots[k - 1]), 0.0))
         else:
             lower, upper = roots[k - 1], roots[k] if k < len(roots) else None
             excess, at = _largest(step.c, lower, upper)
             width = math.inf if upper is None else _distance(lower, upper)
-            gaps.append(Gap(_plain(bounds[k], chosen), _plain(bounds[k + 1], chosen), excess, at, width))
+            gaps.append(Gap(bounds[k], bounds[k + 1], excess, at, width))
     return Stability(chosen, tuple(intervals), tuple(gaps))
 
 
@@ -318,27 +323,6 @@ def stable_for_all_h(max_s: int = 8, max_r: int | None = None) -> tuple[Galerkin
         if member.s == s and stability(member).for_all_h
     }
     return tuple(sorted(members, key=lambda m: (m.s, m.rule.r, m.rule.family)))
-
-
-def _method(name: str | Method) -> Method:
-    return method(name)
-
-
-def _end(root: Root, chosen: Galerkin | Composition) -> Any:
-    return algebraic(root) if _algebraic(chosen) else float(root)
-
-
-def _algebraic(chosen: Galerkin | Composition) -> bool:
-    return isinstance(chosen, Galerkin) and chosen.s <= EXACT_DEGREE and chosen.rule.exact
-
-
-def _plain(end: Any, chosen: Galerkin | Composition) -> Any:
-    """0 and ∞ as SymPy writes them where the other ends are SymPy's."""
-    if not _algebraic(chosen):
-        return float(end)
-    import sympy
-
-    return sympy.oo if end == math.inf else sympy.sympify(end)
 
 
 def _largest(c: Rational, lower: Root, upper: Root | None) -> tuple[float, float]:

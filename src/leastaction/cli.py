@@ -574,11 +574,11 @@ def _problems(options: argparse.Namespace) -> int:
 
 def _problem(problem: Any) -> int:
     """The facts about one problem; a published state is printed beside the computed one."""
-    from leastaction.numbers.notation import shown
+    from leastaction.numbers.notation import readable
     from leastaction.problems.comparison import METHOD, compare
 
     print(f"{problem.title}. {problem.description}\nSource: {problem.source}")
-    print(", ".join(f"{name} = {shown(value)}" for name, value in problem.settings.items()))
+    print(", ".join(f"{name} = {readable(value)}" for name, value in problem.settings.items()))
     if problem.reference is None:
         print("An exact solution is known." if problem.has_exact else "No state of its motion is published.")
         return 0

@@ -58,7 +58,7 @@ class Kept:
 
 
 @dataclass(frozen=True, eq=False)
-class Conservation(figures.Drawn, picture=figures.conservation):
+class Conservation(figures.Drawn, picture=figures.draw_conservation):
     """Which constants of the motion a run preserved, and how well. `la.analysis.Symmetries.check` gives it.
 
     It is a sequence of `la.analysis.Kept`, by place or by name. `plot` draws |J − J₀| / size of each over time.

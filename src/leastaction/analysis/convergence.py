@@ -29,7 +29,7 @@ HALVINGS = 7  # how many steps are tried where none are given: t_end / 8 and its
 
 
 @dataclass(frozen=True, eq=False)
-class Convergence(figures.Drawn, picture=figures.convergence):
+class Convergence(figures.Drawn, picture=figures.draw_convergence):
     """Errors of a method over steps h, and the order that they show. `la.analysis.convergence` gives it.
 
     `plot` draws errors over h, log–log, with the fitted line. Hollow points were left out of the fit.
@@ -156,7 +156,7 @@ def _row(case: Case, chosen: Method, h: Any, at: At) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class OrderTable(figures.Drawn, picture=figures.convergence):
+class OrderTable(figures.Drawn, picture=figures.draw_convergence):
     """Measured orders of members PsNrQu over s and r: the Galerkin paper's Tables 1 (Gauss) and 2 (Lobatto).
 
     `la.analysis.order_table` gives it. `plot` draws the errors of all members over h.

@@ -70,7 +70,7 @@ class Leading:
 
 
 @dataclass(frozen=True)
-class Dispersion(figures.Drawn, picture=figures.dispersion):
+class Dispersion(figures.Drawn, picture=figures.draw_dispersion):
     """The frequency that a method produces on the harmonic oscillator, and what becomes of the energy.
 
     x = hω throughout. `la.analysis.dispersion` gives it. `plot` draws |ω_h/ω − 1| and the oscillation of the energy

@@ -25,7 +25,7 @@ FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Efficiency(figures.Drawn, picture=figures.efficiency):
+class Efficiency(figures.Drawn, picture=figures.draw_efficiency):
     """Errors and run times of methods over steps. `la.analysis.efficiency` gives it.
 
     `plot` draws error against run time, log–log.

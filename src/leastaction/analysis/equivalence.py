@@ -39,7 +39,7 @@ START = (["3/10", "-1/2"], ["2/5", "7/10"])
 
 
 @dataclass(frozen=True, eq=False)
-class SameMap(figures.Drawn, picture=figures.same_map):
+class SameMap(figures.Drawn, picture=figures.draw_same_map):
     """Whether two methods are the same map. `la.analysis.same_map` gives it.
 
     `plot` draws how far apart one step leads over h, with a mass that depends on q and with a constant one.
@@ -117,7 +117,7 @@ def same_map(first: str | Method, second: str | Method) -> SameMap:
 
 
 @dataclass(frozen=True)
-class Equivalences(figures.Drawn, picture=figures.equivalences):
+class Equivalences(figures.Drawn, picture=figures.draw_equivalences):
     """What else a method is. `la.analysis.equivalences` gives it.
 
     `plot` draws what the method is (1) and is not (0): where the mass is constant, and for every Lagrangian.

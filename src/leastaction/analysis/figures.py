@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Drawn:
-    """A result that draws itself: ``class Stability(Drawn, picture=figures.stability)``."""
+    """A result that draws itself: ``class Stability(Drawn, picture=figures.draw_stability)``."""
 
     _picture: ClassVar[Callable[..., Axes]]
 
@@ -67,12 +67,12 @@ def matrix_plot(values: Any, rows: list[str], columns: list[str], title: str, ax
     return ax
 
 
-def tangent(result: Tangent, ax: Axes | None) -> Axes:
+def draw_tangent(result: Tangent, ax: Axes | None) -> Axes:
     names = [f"${letter}_{{{i}}}$" for letter in "qp" for i in range(len(result.q))]
     return matrix_plot(result.state, names, names, "derivative of the state after by the state before", ax)
 
 
-def symmetries(result: Symmetries, ax: Axes | None) -> Axes:
+def draw_symmetries(result: Symmetries, ax: Axes | None) -> Axes:
     n = result.system.n
     columns = [f"$A_{{{i}{j}}}$" for i in range(n) for j in range(n)] + [f"$b_{{{i}}}$" for i in range(n)]
     rows = [np.concatenate([symmetry.A.ravel(), symmetry.b]) for symmetry in result.generators]
@@ -80,7 +80,7 @@ def symmetries(result: Symmetries, ax: Axes | None) -> Axes:
     return matrix_plot(values, list(result.names), columns, f"affine symmetries of {result.system.name}", ax)
 
 
-def equivalences(result: Equivalences, ax: Axes | None) -> Axes:
+def draw_equivalences(result: Equivalences, ax: Axes | None) -> Axes:
     rows = {
         "Gauss collocation": (result.gauss, result.gauss),
         "Lobatto IIIA–IIIB": (result.lobatto_pair != "no", result.lobatto_pair == "always"),
@@ -105,7 +105,7 @@ def step_ticks(ax: Axes, h: Any) -> None:
         ax.xaxis.set_minor_formatter(NullFormatter())
 
 
-def stability(result: Stability, ax: Axes | None, x: tuple[float, float] | None = None) -> Axes:
+def draw_stability(result: Stability, ax: Axes | None, x: tuple[float, float] | None = None) -> Axes:
     ax = axes(ax)
     ends = [end for interval in result for end in interval.floats if math.isfinite(end)]
     lower, upper = x if x is not None else (0.0, 1.15 * max(ends) if max(ends) > 0 else 20.0)
@@ -131,7 +131,7 @@ def stability(result: Stability, ax: Axes | None, x: tuple[float, float] | None 
     return ax
 
 
-def structure(result: Structure, ax: Axes | None) -> Axes:
+def draw_structure(result: Structure, ax: Axes | None) -> Axes:
     ax = axes(ax)
     floor = np.finfo(float).eps / 16  # where exact zeros are drawn
     for i, chosen in enumerate(result.methods):
@@ -146,7 +146,7 @@ def structure(result: Structure, ax: Axes | None) -> Axes:
     return ax
 
 
-def lyapunov(result: Lyapunov, ax: Axes | None) -> Axes:
+def draw_lyapunov(result: Lyapunov, ax: Axes | None) -> Axes:
     ax = axes(ax)
     ax.set_prop_cycle(color=COLOURS)
     for i, last in enumerate(result.exponents):
@@ -162,7 +162,7 @@ def lyapunov(result: Lyapunov, ax: Axes | None) -> Axes:
     return ax
 
 
-def conservation(result: Conservation, ax: Axes | None) -> Axes:
+def draw_conservation(result: Conservation, ax: Axes | None) -> Axes:
     ax = axes(ax)
     floor = np.finfo(float).eps / 16
     for i, one in enumerate(result.kept):
@@ -176,7 +176,7 @@ def conservation(result: Conservation, ax: Axes | None) -> Axes:
     return ax
 
 
-def convergence(result: Convergence | OrderTable, ax: Axes | None) -> Axes:
+def draw_convergence(result: Convergence | OrderTable, ax: Axes | None) -> Axes:
     ax = axes(ax)
     results: Sequence[Convergence] = getattr(result, "results", [result])
     for result in results:
@@ -198,7 +198,7 @@ def convergence(result: Convergence | OrderTable, ax: Axes | None) -> Axes:
     return ax
 
 
-def dispersion(result: Dispersion, ax: Axes | None) -> Axes:
+def draw_dispersion(result: Dispersion, ax: Axes | None) -> Axes:
     ax = axes(ax)
     x = np.geomspace(0.02, 3.0, 400)
     phase = np.abs(result.frequency_ratio(x) - 1)
@@ -230,7 +230,7 @@ def _energy_error(result: Dispersion, x: float) -> float:
     return (high - low) / high
 
 
-def same_map(result: SameMap, ax: Axes | None) -> Axes:
+def draw_same_map(result: SameMap, ax: Axes | None) -> Axes:
     ax = axes(ax)
     for values, mark, label in (
         (result.difference, "o-", "mass depends on $q$"),
@@ -244,7 +244,7 @@ def same_map(result: SameMap, ax: Axes | None) -> Axes:
     return ax
 
 
-def efficiency(result: Efficiency, ax: Axes | None) -> Axes:
+def draw_efficiency(result: Efficiency, ax: Axes | None) -> Axes:
     ax = axes(ax)
     for i, chosen in enumerate(result.methods):
         ax.loglog(result.time[i], result.error[i], **line(chosen), markersize=4, linewidth=1, label=chosen.name)
@@ -254,7 +254,7 @@ def efficiency(result: Efficiency, ax: Axes | None) -> Axes:
     return ax
 
 
-def resonance(result: Resonance, ax: Axes | None) -> Axes:
+def draw_resonance(result: Resonance, ax: Axes | None) -> Axes:
     ax = axes(ax)
     wrong = np.array([bool(remark) for remark in result.remark])
     failed = np.isinf(result.error)

@@ -37,7 +37,7 @@ MOST_GROWTH = 30.0  # of a column between two QR steps: the smallest exponent lo
 
 
 @dataclass(frozen=True, eq=False)
-class Lyapunov(figures.Drawn, picture=figures.lyapunov):
+class Lyapunov(figures.Drawn, picture=figures.draw_lyapunov):
     """Lyapunov exponents, largest first, and how they settled. `la.analysis.lyapunov` gives it.
 
     `plot` draws the estimates over time.

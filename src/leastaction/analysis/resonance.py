@@ -35,7 +35,7 @@ NEIGHBOURS = 5  # on each side
 
 
 @dataclass(frozen=True, eq=False)
-class Resonance(figures.Drawn, picture=figures.resonance):
+class Resonance(figures.Drawn, picture=figures.draw_resonance):
     """Energy errors of long runs over h. `la.analysis.resonance` gives it.
 
     `plot` draws the energy error over h; degraded steps in colour, failed ones as lines.

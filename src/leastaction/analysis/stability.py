@@ -243,9 +243,9 @@ class Stability:
         x : tuple of float, optional
             The window.
         """
-        from leastaction.analysis.figures import stability as picture
+        from leastaction.analysis.figures import draw_stability
 
-        return picture(self, ax, x)
+        return draw_stability(self, ax, x)
 
 
 @lru_cache(maxsize=256)

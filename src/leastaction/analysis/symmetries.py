@@ -116,7 +116,7 @@ class Symmetry:
 
 
 @dataclass(frozen=True, eq=False)
-class Symmetries(figures.Drawn, picture=figures.symmetries):
+class Symmetries(figures.Drawn, picture=figures.draw_symmetries):
     """The affine point symmetries of a system: a basis of them, proven on the Program of L. `la.analysis.symmetries`
     gives it.
 

@@ -149,7 +149,7 @@ def reversibility_defect(
 
 
 @dataclass(frozen=True, eq=False)
-class Structure(figures.Drawn, picture=figures.structure):
+class Structure(figures.Drawn, picture=figures.draw_structure):
     """Symplectic and reversibility defects of methods over h. `la.analysis.structure` gives it.
 
     `plot` draws both defects over h: a slope where a method lacks the property, round-off where it has it.

@@ -24,7 +24,7 @@ FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Tangent(figures.Drawn, picture=figures.tangent):
+class Tangent(figures.Drawn, picture=figures.draw_tangent):
     """Where some steps lead, and the derivative of that. `la.tangent` gives it.
 
     `plot` draws Φ' as a matrix: how each part of the state before moves each part of the state after.

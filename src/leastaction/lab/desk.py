@@ -15,7 +15,7 @@ from leastaction.errors import ConstraintError, StepFailed, measuring
 from leastaction.integrate import integrate
 from leastaction.lab.code import code
 from leastaction.lab.pull import pull
-from leastaction.lab.settings import Run, Settings, check_steps, number, settings, vector, whole
+from leastaction.lab.settings import RunSettings, Settings, check_steps, number, settings, vector, whole
 from leastaction.lab.subjects import METHODS, Shelf
 from leastaction.results import looks
 from leastaction.results.path import Path
@@ -149,7 +149,7 @@ def run_all(wanted: Settings) -> tuple[list[Path], list[str]]:
 
 
 def _integrated(
-    wanted: Settings, run: Run, h: float, count: float, start: dict[str, Any], t0: float
+    wanted: Settings, run: RunSettings, h: float, count: float, start: dict[str, Any], t0: float
 ) -> tuple[Path, str]:
     """A path of this number of steps, as far as it goes, and why it ended early or cannot be trusted."""
     length = count * h
@@ -200,7 +200,7 @@ def _lost_energy(path: Path) -> str:
     )
 
 
-def _check_time(wanted: Settings, run: Run, h: float, count: float, start: dict[str, Any], t0: float) -> None:
+def _check_time(wanted: Settings, run: RunSettings, h: float, count: float, start: dict[str, Any], t0: float) -> None:
     """Refuse a run that would keep the lab busy for too long, by the processor time that a few of its steps take."""
     system = wanted.subject.system
     if not run.paced and count * (system.n * getattr(run.method, "s", 1)) ** 2 < CERTAINLY_SHORT:
@@ -225,7 +225,7 @@ def _check_time(wanted: Settings, run: Run, h: float, count: float, start: dict[
         )
 
 
-def step(wanted: Settings, run: Run) -> float:
+def step(wanted: Settings, run: RunSettings) -> float:
     """The step of a run: given, or found for its tolerance.
 
     The motion over the first period is computed with h and h/2; the largest difference of q, relative to the size of

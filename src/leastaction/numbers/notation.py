@@ -63,14 +63,14 @@ def to_text(x: Any) -> str:
     return str(exact(x))
 
 
-def shown(x: Any) -> str:
+def readable(x: Any) -> str:
     """A number as people write it: a decimal where it is a finite one, else as it stands; also tuples of numbers.
 
-    >>> shown(Fraction(147956104143, 500000000000000)), shown((Fraction(1, 3), 2)), shown("2*pi")
+    >>> readable(Fraction(147956104143, 500000000000000)), readable((Fraction(1, 3), 2)), readable("2*pi")
     ('0.000295912208286', '(1/3, 2)', '2*pi')
     """
     if isinstance(x, tuple):
-        return f"({', '.join(map(shown, x))}{',' if len(x) == 1 else ''})"
+        return f"({', '.join(map(readable, x))}{',' if len(x) == 1 else ''})"
     number = exact(x)
     if not isinstance(number, Fraction):
         return str(x)

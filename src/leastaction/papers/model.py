@@ -84,7 +84,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class Redrawn:
     """A figure drawn again, with the claims of its caption checked."""
 
     figure: Figure
@@ -92,7 +92,7 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class Table:
+class PublishedTable:
     """A published table: its number, what it shows, and how to compute its cells."""
 
     number: str
@@ -108,7 +108,7 @@ class FigureSpec:
 
     number: str
     title: str
-    draw: Callable[[Options], Drawing]
+    draw: Callable[[Options], Redrawn]
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Statement:
     check: Callable[[Options], Claim]
 
 
-def redrawn(number: str, title: str) -> Callable[[Callable[[Options], Drawing]], FigureSpec]:
+def redrawn(number: str, title: str) -> Callable[[Callable[[Options], Redrawn]], FigureSpec]:
     """What a function draws."""
     return lambda draw: FigureSpec(number, title, draw)
 
@@ -189,7 +189,7 @@ class Paper:
     title: str
     reference: str
     text: str = ""
-    tables: Sequence[Table] = ()
+    tables: Sequence[PublishedTable] = ()
     figures: Sequence[FigureSpec] = ()
     statements: Sequence[Statement] = ()
     errata: Sequence[Erratum] = ()

@@ -131,7 +131,7 @@ def maker(name: str) -> Callable[..., Problem]:
 
 
 def _look(system: Any) -> Look | None:
-    from leastaction.problems.looks import find
+    from leastaction.problems.drawings import find
 
     return find(system)
 

@@ -20,7 +20,7 @@ from typing import Any
 import mpmath
 
 from leastaction.numbers.formulas import Arithmetic
-from leastaction.problems.problem import Data, Motion, Parts, Positive, Vector, catalogued
+from leastaction.problems.problem import Data, ExactMotion, Parts, Positive, Vector, catalogued
 
 
 def lagrangian(q: Any, v: Any, m: Any, b: Any) -> Any:
@@ -50,7 +50,7 @@ def energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
     return ((p[0] + c.b * q[1] / 2) ** 2 + (p[1] - c.b * q[0] / 2) ** 2) / (2 * c.m)
 
 
-def solution(d: Data) -> Motion:
+def solution(d: Data) -> ExactMotion:
     m, b = d.params["m"], d.params["b"]
     Omega = b / m
     v0 = (d.p0[0] + b * d.q0[1] / 2) / m, (d.p0[1] - b * d.q0[0] / 2) / m
@@ -65,4 +65,4 @@ def solution(d: Data) -> Motion:
         p = x(m) * v[0] - x(b / 2) * q[1], x(m) * v[1] + x(b / 2) * q[0]
         return q, p
 
-    return Motion(at, period)
+    return ExactMotion(at, period)

@@ -15,7 +15,7 @@ import numpy as np
 import sympy as sp
 
 from leastaction.numbers.formulas import Arithmetic
-from leastaction.problems.problem import Data, Motion, Number, Parts, Positive, catalogued
+from leastaction.problems.problem import Data, ExactMotion, Number, Parts, Positive, catalogued
 
 
 def lagrangian(t: Any, q: Any, v: Any, m: Any, omega: Any, f: Any, nu: Any) -> Any:
@@ -41,7 +41,7 @@ def driven_oscillator(
     )
 
 
-def solution(d: Data) -> Motion:
+def solution(d: Data) -> ExactMotion:
     m, omega, f, nu = (d.params[name] for name in ("m", "omega", "f", "nu"))
     C = f / (m * (omega - nu) * (omega + nu))
     A, B = d.q0[0] - C, d.p0[0] / (m * omega)
@@ -54,4 +54,4 @@ def solution(d: Data) -> Motion:
         p = x(m * omega * B) * c - x(m * omega * A) * s - x(m * nu * C) * sn
         return (q,), (p,)
 
-    return Motion(at)
+    return ExactMotion(at)

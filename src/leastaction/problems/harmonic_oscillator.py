@@ -17,7 +17,7 @@ import mpmath
 import numpy as np
 
 from leastaction.numbers.formulas import Arithmetic
-from leastaction.problems.problem import Data, Motion, Parts, Positive, Vector, catalogued
+from leastaction.problems.problem import Data, ExactMotion, Parts, Positive, Vector, catalogued
 
 DESCRIPTION = "A mass on a linear spring, the same in every direction."
 SOURCE = "Ober-Blöbaum and Saake 2014, section 5.1, eq. (5.1)"
@@ -56,7 +56,7 @@ def angular_momentum(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
     return q[0] * p[1] - q[1] * p[0]
 
 
-def solution(d: Data) -> Motion:
+def solution(d: Data) -> ExactMotion:
     m, omega = d.params["m"], d.params["omega"]
     period = 2 * mpmath.pi / omega
 
@@ -68,4 +68,4 @@ def solution(d: Data) -> Motion:
         p = tuple(x(p0) * c - x(m * omega * q0) * s for q0, p0 in pairs)
         return q, p
 
-    return Motion(at, period)
+    return ExactMotion(at, period)

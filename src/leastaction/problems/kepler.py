@@ -25,7 +25,7 @@ import sympy as sp
 
 from leastaction.numbers.formulas import Arithmetic
 from leastaction.numbers.symbolic import symbolic_vector
-from leastaction.problems.problem import Data, Motion, Number, Parts, Positive, catalogued
+from leastaction.problems.problem import Data, ExactMotion, Number, Parts, Positive, catalogued
 
 DESCRIPTION = "A particle attracted by a fixed centre with the force k/r²; a bound orbit is an ellipse."
 SOURCE = "Ober-Blöbaum and Saake 2014, section 5.2, eq. (5.3)"
@@ -129,7 +129,7 @@ def _cross(a: Any, b: Any) -> Any:
     return a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1
 
 
-def solution(d: Data) -> Motion:
+def solution(d: Data) -> ExactMotion:
     k, n = d.params["k"], len(d.q0)
     q0, p0 = (*d.q0, mpmath.mpf(0))[:3], (*d.p0, mpmath.mpf(0))[:3]
     r0 = mpmath.sqrt(_dot(q0, q0))
@@ -158,7 +158,7 @@ def solution(d: Data) -> Motion:
         p = tuple(along_p * x(P[i]) + across_p * x(Q[i]) for i in range(n))
         return q, p
 
-    return Motion(at, period)
+    return ExactMotion(at, period)
 
 
 def eccentric_anomaly(x: Arithmetic, M: Any, e: Any) -> Any:

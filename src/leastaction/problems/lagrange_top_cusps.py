@@ -28,7 +28,7 @@ import sympy as sp
 
 from leastaction.numbers.formulas import Arithmetic
 from leastaction.problems.lagrange_top import top
-from leastaction.problems.problem import Data, Motion, Number, Parts, Positive, catalogued
+from leastaction.problems.problem import Data, ExactMotion, Number, Parts, Positive, catalogued
 from leastaction.problems.top_solution import find_nutation
 
 SOURCE = "Rojas-Quintero, Dubois and Jourdan 2025, section 4.3, eqs. (21)–(26), Table 6"
@@ -79,7 +79,7 @@ def energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
     return (p[0] ** 2 + ((c.p_phi - c.p_psi * cos) / sin) ** 2) / (2 * c.I) + c.I * c.A * cos
 
 
-def solution(d: Data) -> Motion:
+def solution(d: Data) -> ExactMotion:
     c = d.params
     nutation = find_nutation(c["I"], c["I"] * c["A"], d.q0[0], c["p_phi"], d.p0[0], c["p_psi"])
 
@@ -87,4 +87,4 @@ def solution(d: Data) -> Motion:
         theta, p_theta = nutation.at(x, nutation.phase(x, t)[1])
         return (theta,), (p_theta,)
 
-    return Motion(at, nutation.period)
+    return ExactMotion(at, nutation.period)

@@ -27,7 +27,7 @@ import mpmath
 
 from leastaction.numbers.formulas import MPFS, Arithmetic
 from leastaction.problems.double_pendulum import two_pendulums
-from leastaction.problems.problem import Data, Motion, Parts, Positive, Vector, catalogued
+from leastaction.problems.problem import Data, ExactMotion, Parts, Positive, Vector, catalogued
 
 
 def lagrangian(q: Any, v: Any, m1: Any, m2: Any, l1: Any, l2: Any, g: Any) -> Any:
@@ -98,7 +98,7 @@ def _mode_energy(sign: int) -> Any:
     return mode_energy
 
 
-def solution(d: Data) -> Motion:
+def solution(d: Data) -> ExactMotion:
     c = SimpleNamespace(**d.params)
     M, _ = matrices(c)
     modes = []
@@ -122,4 +122,4 @@ def solution(d: Data) -> Motion:
                 p[i] = p[i] + x(MX[i] * omega * b) * cos - x(MX[i] * omega * a) * sin
         return tuple(q), tuple(p)
 
-    return Motion(at)
+    return ExactMotion(at)

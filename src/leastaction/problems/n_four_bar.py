@@ -22,7 +22,7 @@ import sympy as sp
 
 from leastaction.numbers.formulas import Arithmetic
 from leastaction.problems import pendulum
-from leastaction.problems.problem import Count, Data, Motion, Number, Parts, Positive, catalogued
+from leastaction.problems.problem import Count, Data, ExactMotion, Number, Parts, Positive, catalogued
 
 
 def lagrangian(q: Any, v: Any, m: Any, g: Any) -> Any:
@@ -58,7 +58,7 @@ def n_four_bar(m: Positive = 1, g: Positive = "9.81", l: Positive = 1, u0: Numbe
     )
 
 
-def solution(d: Data) -> Motion:
+def solution(d: Data) -> ExactMotion:
     """The motion that follows from the angle ψ, which is π at the start."""
     m, g, l = (d.params[name] for name in ("m", "g", "l"))
     size = len(d.q0) // 2
@@ -78,4 +78,4 @@ def solution(d: Data) -> Motion:
         momenta = [(x(m * part) * pace * cosine, x(m * part) * pace * sine) for part in ends]
         return tuple(z for place in places for z in place), tuple(z for push in momenta for z in push)
 
-    return Motion(at, angle.period)
+    return ExactMotion(at, angle.period)

@@ -21,7 +21,7 @@ import numpy as np
 
 from leastaction.numbers.formulas import Arithmetic
 from leastaction.problems.elliptic import sncndn
-from leastaction.problems.problem import Data, Motion, Number, Parts, Positive, catalogued
+from leastaction.problems.problem import Data, ExactMotion, Number, Parts, Positive, catalogued
 
 
 def lagrangian(q: Any, v: Any, m: Any, omega: Any) -> Any:
@@ -47,7 +47,7 @@ def energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
     return p[0] ** 2 / (2 * c.m) + c.m * c.omega**2 * 2 * x.sin(q[0] / 2) ** 2
 
 
-def solution(d: Data) -> Motion:
+def solution(d: Data) -> ExactMotion:
     m, omega = d.params["m"], d.params["omega"]
     (q0,), (v0,) = d.q0, (d.p0[0] / m,)
     whole = 2 * mpmath.pi * mpmath.nint(q0 / (2 * mpmath.pi))  # the whole turns between the start and [−π, π]
@@ -65,16 +65,16 @@ def solution(d: Data) -> Motion:
     return _rotation(m, omega, whole, k, -m1 / k**2, half, 1 if v0 > 0 else -1)
 
 
-def _rest(q0: Any, omega: Any, below: bool) -> Motion:
+def _rest(q0: Any, omega: Any, below: bool) -> ExactMotion:
     """The motion in equilibrium; in the lower one small swings give the period."""
 
     def at(x: Arithmetic, t: Any) -> Any:
         return (t * 0 + x(q0),), (t * 0,)
 
-    return Motion(at, 2 * mpmath.pi / omega if below else mpmath.inf)
+    return ExactMotion(at, 2 * mpmath.pi / omega if below else mpmath.inf)
 
 
-def _libration(m: Any, omega: Any, whole: Any, k: Any, m1: Any, am0: Any) -> Motion:
+def _libration(m: Any, omega: Any, whole: Any, k: Any, m1: Any, am0: Any) -> ExactMotion:
     period = 4 * mpmath.ellipk(k**2) / omega
     u0 = mpmath.ellipf(am0, k**2)
 
@@ -84,10 +84,10 @@ def _libration(m: Any, omega: Any, whole: Any, k: Any, m1: Any, am0: Any) -> Mot
         # dn = cos(q/2): the arctangent keeps all digits where the arcsine of k sn would lose half.
         return (x(whole) + 2 * x.arctan2(x(k) * sn, dn),), (x(2 * m * omega * k) * cn,)
 
-    return Motion(at, period)
+    return ExactMotion(at, period)
 
 
-def _rotation(m: Any, omega: Any, whole: Any, k: Any, m1: Any, half: Any, sign: int) -> Motion:
+def _rotation(m: Any, omega: Any, whole: Any, k: Any, m1: Any, half: Any, sign: int) -> ExactMotion:
     K = mpmath.ellipk(1 / k**2)
     period = 2 * K / (k * omega)
     u0 = mpmath.ellipf(sign * half, 1 / k**2)
@@ -99,10 +99,10 @@ def _rotation(m: Any, omega: Any, whole: Any, k: Any, m1: Any, half: Any, sign: 
         am = x.arctan2(sn, cn)
         return (x(whole) + sign * 2 * (x.pi * (turns + more) + am),), (x(sign * 2 * m * omega * k) * dn,)
 
-    return Motion(at, period)
+    return ExactMotion(at, period)
 
 
-def _separatrix(m: Any, omega: Any, whole: Any, half: Any, speed: Any) -> Motion:
+def _separatrix(m: Any, omega: Any, whole: Any, half: Any, speed: Any) -> ExactMotion:
     sign = 1 if speed > 0 else -1
     u0 = sign * mpmath.asinh(mpmath.tan(half))
 
@@ -112,4 +112,4 @@ def _separatrix(m: Any, omega: Any, whole: Any, half: Any, speed: Any) -> Motion
         am = x.arctan2(1 - w**2, 2 * w)
         return (x(whole) + sign * 2 * np.where(u < 0, -am, am),), (x(sign * 4 * m * omega) * w / (1 + w**2),)
 
-    return Motion(at, mpmath.inf)
+    return ExactMotion(at, mpmath.inf)

@@ -17,7 +17,7 @@ import sympy as sp
 
 from leastaction.numbers.formulas import Arithmetic
 from leastaction.problems import pendulum
-from leastaction.problems.problem import Data, Motion, Number, Parts, Positive, catalogued
+from leastaction.problems.problem import Data, ExactMotion, Number, Parts, Positive, catalogued
 
 
 def lagrangian(q: Any, v: Any, m: Any, g: Any) -> Any:
@@ -52,7 +52,7 @@ def energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
     return (p[0] ** 2 + p[1] ** 2) / (2 * c.m) + c.m * c.g * q[1]
 
 
-def solution(d: Data) -> Motion:
+def solution(d: Data) -> ExactMotion:
     """The motion that follows from the angle, which has the mass m l²."""
     m, g, l = (d.params[name] for name in ("m", "g", "l"))
     (x, y), (px, py) = d.q0, d.p0
@@ -66,4 +66,4 @@ def solution(d: Data) -> Motion:
         sine, cosine, size = x.sin(theta), x.cos(theta), x(l)
         return (size * sine, -size * cosine), (spin / size * cosine, spin / size * sine)
 
-    return Motion(at, angle.period)
+    return ExactMotion(at, angle.period)

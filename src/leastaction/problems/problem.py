@@ -14,7 +14,7 @@ import sympy as sp
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.numbers.formulas import DOUBLES, MPFS, Arithmetic, by_components
-from leastaction.numbers.notation import shown
+from leastaction.numbers.notation import readable
 from leastaction.numbers.precision import mpmath_digits
 from leastaction.numbers.rounding import reals, to_float, to_mpf
 from leastaction.numbers.symbolic import positive, symbolic, symbolic_vector
@@ -43,7 +43,7 @@ class Data:
 
 
 @dataclass(frozen=True)
-class Motion:
+class ExactMotion:
     """An exact solution, its constants found: at(x, t) gives the components of q and of p at the times t, (K,)."""
 
     at: Callable[[Arithmetic, NDArray[Any]], tuple[Components, Components]]
@@ -174,7 +174,7 @@ class Problem:
         params: Mapping[str, Any] | None = None,
         settings: Mapping[str, Any],
         invariants: Mapping[str, Callable[[Arithmetic, Any, Components, Components], Any]] | None = None,
-        solution: Callable[[Data], Motion] | None = None,
+        solution: Callable[[Data], ExactMotion] | None = None,
         period: Any = None,
         period_of: str = "the motion",
         matrices: Callable[[Any], tuple[Any, Any]] | None = None,
@@ -225,7 +225,7 @@ class Problem:
             self.reference = (to_float(t), q, self.system.momentum(q, v, to_float(t)))
         self.exact_places = places
         self.places = tuple((to_float(t), np.array([to_float(x) for x in q])) for t, q in places)
-        self._motions: dict[int, Motion] = {}
+        self._motions: dict[int, ExactMotion] = {}
         known = self._motion(DOUBLE_DIGITS).period if period is None and solution is not None else period
         self.period = None if known is None else to_float(known)
 
@@ -286,12 +286,12 @@ class Problem:
             q, p = self._at(MPFS, motion, t)
         return _rounded(q, digits), _rounded(p, digits)
 
-    def _at(self, x: Arithmetic, motion: Motion, t: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _at(self, x: Arithmetic, motion: ExactMotion, t: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         times = x.array(t)
         q, p = (np.stack([*components], axis=-1) for components in motion.at(x, times.reshape(-1)))
         return q.reshape(*times.shape, self.system.n), p.reshape(*times.shape, self.system.n)
 
-    def _motion(self, digits: int) -> Motion:
+    def _motion(self, digits: int) -> ExactMotion:
         """The solution's constants, found once with twice the digits, since some come from nearly double roots."""
         if self._solution is None:
             raise ValueError(
@@ -318,7 +318,7 @@ class Problem:
         return partial(get, self.name, **self.settings), ()
 
     def __repr__(self) -> str:
-        inside = ", ".join(f"{name}={shown(value)}" for name, value in self.settings.items())
+        inside = ", ".join(f"{name}={readable(value)}" for name, value in self.settings.items())
         return f"Problem({self.name!r}{', ' if inside else ''}{inside})"
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import sympy as sp
 
 from leastaction.numbers.formulas import Arithmetic
-from leastaction.problems.problem import Data, Motion, Number, Parts, Positive, catalogued
+from leastaction.problems.problem import Data, ExactMotion, Number, Parts, Positive, catalogued
 
 
 def lagrangian(q: Any, v: Any, m: Any, g: Any) -> Any:
@@ -47,7 +47,7 @@ def quadratic_drag(
     )
 
 
-def solution(d: Data) -> Motion:
+def solution(d: Data) -> ExactMotion:
     m, g, k = (d.params[name] for name in ("m", "g", "k"))
     terminal = mpmath.sqrt(m * g / k)
     y0 = mpmath.atanh(d.p0[0] / m / terminal)
@@ -62,4 +62,4 @@ def solution(d: Data) -> Motion:
         q = x(d.q0[0]) + x(terminal**2 / g) * (log_cosh(x, y) - log_cosh(x, x(y0)))
         return (q,), (x(m * terminal) * (1 - small) / (1 + small),)
 
-    return Motion(at)
+    return ExactMotion(at)

@@ -19,7 +19,17 @@ import numpy as np
 
 from leastaction.errors import TraceError
 from leastaction.program import LOGICAL as TRUTHS
-from leastaction.trace.kinds import BOOL, FLOAT, INT, NAMES, ROOM, asked_kind, common_kind, kind_of_number, loop_kinds
+from leastaction.trace.number_kinds import (
+    BOOL,
+    FLOAT,
+    INT,
+    NAMES,
+    ROOM,
+    asked_kind,
+    common_kind,
+    kind_of_number,
+    loop_kinds,
+)
 from leastaction.trace.scalar import (
     ACTIVE,
     Array,
@@ -40,7 +50,7 @@ from leastaction.trace.scalar import (
 
 ADJUGATE_LIMIT = 6
 CLIP = np._core.umath.clip  # type: ignore[attr-defined]  # the universal function behind np.clip
-# NumPy's own code; during a trace np.diff is another function (`seen`).
+# NumPy's own code; during a trace np.diff is another function (`numpy_view`).
 OWN: Any = [f._implementation for f in (np.einsum, np.diff, np.fill_diagonal)]  # type: ignore[union-attr]
 EINSUM, DIFF, FILL_DIAGONAL = OWN
 

@@ -1,7 +1,7 @@
 """Scalar and Array: what the user's function sees in place of numbers.
 
 A Scalar is a value of the Program being written; arithmetic on it writes instructions. An Array is a NumPy array of
-Scalars and numbers, all of one kind (`kinds`). Both answer NumPy's own dispatch (`__array_ufunc__`,
+Scalars and numbers, all of one kind (`number_kinds`). Both answer NumPy's own dispatch (`__array_ufunc__`,
 `__array_function__`), so that a Lagrangian written for floats needs no other namespace.
 """
 
@@ -22,7 +22,7 @@ import numpy as np
 from leastaction.errors import TraceError
 from leastaction.program import LOGICAL
 from leastaction.trace.algebra import Algebra
-from leastaction.trace.kinds import BOOL, FLOAT, INT, NAMES, asked_kind, common_kind, kind_of_number
+from leastaction.trace.number_kinds import BOOL, FLOAT, INT, NAMES, asked_kind, common_kind, kind_of_number
 
 # The program being written in this thread, if one is.
 ACTIVE: ContextVar[Algebra | None] = ContextVar("ACTIVE", default=None)
@@ -32,7 +32,7 @@ ACTIVE: ContextVar[Algebra | None] = ContextVar("ACTIVE", default=None)
 WITHIN: ContextVar[bool] = ContextVar("WITHIN", default=False)
 
 
-# During a trace a look at np.… takes time (`seen`).
+# During a trace a look at np.… takes time (`numpy_view`).
 PLAIN, NDARRAY = (bool, np.bool_, int, float), np.ndarray
 
 

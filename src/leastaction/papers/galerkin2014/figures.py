@@ -30,7 +30,7 @@ from leastaction.papers.galerkin2014.runs import (
     order,
     precision,
 )
-from leastaction.papers.model import Claim, Drawing, FigureSpec, Options, redrawn
+from leastaction.papers.model import Claim, FigureSpec, Options, Redrawn, redrawn
 from leastaction.papers.style import line
 from leastaction.papers.typeset import root
 from leastaction.problems import get
@@ -39,14 +39,14 @@ from leastaction.results.colours import COLOURS
 # The moduli of the eigenvalues of one step on the oscillator, over x = hω.
 
 
-def _draw(method: str, window: tuple[float, float], claims: list[Claim]) -> Drawing:
+def _draw(method: str, window: tuple[float, float], claims: list[Claim]) -> Redrawn:
     figure, ax = plt.subplots(figsize=(7, 3.8))
     stability(method).plot(ax, x=window)
-    return Drawing(figure, claims)
+    return Redrawn(figure, claims)
 
 
 @redrawn("4.1", "Modulus of the eigenvalues of a step of P2N3Q4Lob on the oscillator")
-def figure_4_1(options: Options) -> Drawing:
+def figure_4_1(options: Options) -> Redrawn:
     found = stability("P2N3Q4Lob")
     first, second = found[0], found[1]
     return _draw(
@@ -64,7 +64,7 @@ def figure_4_1(options: Options) -> Drawing:
 
 
 @redrawn("4.2", "Modulus of the eigenvalues of a step of P3N4Q6Lob on the oscillator")
-def figure_4_2(options: Options) -> Drawing:
+def figure_4_2(options: Options) -> Redrawn:
     found = stability("P3N4Q6Lob")
     text = ", ".join(f"({lower:.4f}, {upper:.4f})" for lower, upper in (interval.floats for interval in found))
     gauss = ("P1N1Q2Gau", "P2N2Q4Gau", "P3N3Q6Gau")
@@ -85,7 +85,7 @@ def figure_4_2(options: Options) -> Drawing:
 
 
 @redrawn("4.3", "Zoom of Figure 4.2 to the first gap")
-def figure_4_3(options: Options) -> Drawing:
+def figure_4_3(options: Options) -> Redrawn:
     gap = stability("P3N4Q6Lob").gaps[0]
     return _draw(
         "P3N4Q6Lob",
@@ -120,7 +120,7 @@ def _shown(problem: str, chosen: Galerkin, options: Options) -> list[Errors]:
     return [errors(problem, chosen, h, digits) for h in STEPS]
 
 
-def draw_errors(problem: str, family: str, options: Options) -> Drawing:
+def draw_errors(problem: str, family: str, options: Options) -> Redrawn:
     """Errors of q and p over h, a panel for each quadrature."""
     figure, axes = plt.subplots(2, 2, figsize=(7, 7), sharex=True, sharey=True)
     h = [float(step) for step in STEPS]
@@ -145,7 +145,7 @@ def draw_errors(problem: str, family: str, options: Options) -> Drawing:
     figure.supxlabel("step $h$", fontsize="medium")
     what = "largest error until" if problem == OSCILLATOR else "distance from the initial point after"
     figure.supylabel(f"{what} $T$ = {T_END[problem]}: $q$ (filled, lines) and $p$ (open)", fontsize="medium")
-    return Drawing(figure, [*_error_claims(problem, family, options)])
+    return Redrawn(figure, [*_error_claims(problem, family, options)])
 
 
 def _floor() -> tuple[float, float]:
@@ -238,7 +238,7 @@ def _orders(problem: str, chosen: Galerkin, options: Options) -> tuple[float, fl
     return order([*used], [e.q for e in used.values()]), order([*used], [e.p for e in used.values()])
 
 
-def draw_orders(problem: str, family: str, options: Options) -> Drawing:
+def draw_orders(problem: str, family: str, options: Options) -> Redrawn:
     """Orders of q (left bar) and p (right bar) over the degree, a panel for each quadrature."""
     from matplotlib.patches import Patch
 
@@ -292,7 +292,7 @@ def draw_orders(problem: str, family: str, options: Options) -> Drawing:
                 f"{five[1]:.1f}; against the exact solution {bars[4][1][0]:.1f}, {bars[4][1][1]:.1f}",
             )
         )
-    return Drawing(figure, claims)
+    return Redrawn(figure, claims)
 
 
 def _return_orders(count: int) -> tuple[float, float]:
@@ -318,7 +318,7 @@ def _bars(ax: Any, bars: Sequence[tuple[str, tuple[float, float]]]) -> None:
     ax.set_ylim(0, 12)
 
 
-def _figure(number: str, title: str, draw: Callable[..., Drawing], problem: str, family: str) -> FigureSpec:
+def _figure(number: str, title: str, draw: Callable[..., Redrawn], problem: str, family: str) -> FigureSpec:
     return FigureSpec(number, title, partial(draw, problem, family))
 
 
@@ -357,7 +357,7 @@ def _look(method: str) -> dict[str, Any]:
     return line(method) | ({"marker": "none", "linestyle": "-"} if method == "rk4" else {"linestyle": "none", "ms": 3})
 
 
-def _momentum(problem: str, methods: list[str], h: float, unit: float, size: str) -> Drawing:
+def _momentum(problem: str, methods: list[str], h: float, unit: float, size: str) -> Redrawn:
     figure, (left, right) = plt.subplots(1, 2, figsize=(7, 3.8))
     worst = {}
     for method in methods:
@@ -374,7 +374,7 @@ def _momentum(problem: str, methods: list[str], h: float, unit: float, size: str
     half = len(error) // 2
     grows = float(np.abs(error[-1]) / np.abs(error[half]))
     most = ", ".join(f"{name} {value:.1e}" for name, value in worst.items())
-    return Drawing(
+    return Redrawn(
         figure,
         [
             Claim(
@@ -391,7 +391,7 @@ def _momentum(problem: str, methods: list[str], h: float, unit: float, size: str
     )
 
 
-def _energy(problem: str, runs: list[tuple[str, float]]) -> Drawing:
+def _energy(problem: str, runs: list[tuple[str, float]]) -> Redrawn:
     figure, ax = plt.subplots(figsize=(7, 4))
     ratios, sizes = {}, {}
     for method, h in [*runs, ("rk4", RK4_STEP)]:
@@ -405,7 +405,7 @@ def _energy(problem: str, runs: list[tuple[str, float]]) -> Drawing:
     figure.legend(ncols=3, loc="outside upper center")
     bounded = [method for method, _ in runs]
     text = ", ".join(f"{name} {sizes[name]:.1e}, ratio {ratios[name]:.2f}" for name in bounded)
-    return Drawing(
+    return Redrawn(
         figure,
         [
             Claim(
@@ -423,22 +423,22 @@ def _energy(problem: str, runs: list[tuple[str, float]]) -> Drawing:
 
 
 @redrawn("5.5", "Harmonic oscillator: error of the angular momentum, variational h = 0.5, RK4 h = 2⁻⁶")
-def figure_5_5(options: Options) -> Drawing:
+def figure_5_5(options: Options) -> Redrawn:
     return _momentum(OSCILLATOR, ["P2N3Q4Lob", "P3N4Q6Lob", "P4N5Q8Lob"], 0.5, 1e-15, "1e-14")
 
 
 @redrawn("5.6", "Harmonic oscillator: error of the energy")
-def figure_5_6(options: Options) -> Drawing:
+def figure_5_6(options: Options) -> Redrawn:
     return _energy(OSCILLATOR, [("P3N4Q6Lob", 0.25), ("P4N5Q8Lob", 0.5)])
 
 
 @redrawn("5.11", "Kepler problem: error of the angular momentum, variational h = 0.25, RK4 h = 2⁻⁶")
-def figure_5_11(options: Options) -> Drawing:
+def figure_5_11(options: Options) -> Redrawn:
     return _momentum(KEPLER, ["P2N2Q4Gau", "P3N3Q6Gau", "P4N4Q8Gau"], 0.25, 1e-14, "1e-12")
 
 
 @redrawn("5.12", "Kepler problem: error of the energy")
-def figure_5_12(options: Options) -> Drawing:
+def figure_5_12(options: Options) -> Redrawn:
     return _energy(KEPLER, [("P3N3Q6Gau", 0.125), ("P4N4Q8Gau", 0.25)])
 
 
@@ -500,7 +500,7 @@ def _curve(ax: Any, runs: Sequence[Timed], **look: Any) -> None:
     "5.13",
     "Harmonic oscillator: error over run time of PsNrQ2r−2Lob; run times are those of the machine of this report",
 )
-def figure_5_13(options: Options) -> Drawing:
+def figure_5_13(options: Options) -> Redrawn:
     from matplotlib.lines import Line2D
 
     methods = tuple(member("Lob", s, r) for r in DASHES for s in range(1, r + 1))
@@ -519,7 +519,7 @@ def figure_5_13(options: Options) -> Drawing:
     cost = {chosen.name: _per_step(runs) for chosen, runs in found.items()}
     nodes = ["P2N3Q4Lob", "P2N4Q6Lob", "P2N5Q8Lob", "P2N6Q10Lob"]
     degrees = [("P2N3Q4Lob", "P3N3Q4Lob"), ("P5N6Q10Lob", "P6N6Q10Lob")]
-    return Drawing(
+    return Redrawn(
         figure,
         [
             Claim(
@@ -543,7 +543,7 @@ def figure_5_13(options: Options) -> Drawing:
     "Harmonic oscillator: error over run time of PsNsQ2sGau (dotted, open) and PsNs+1Q2sLob (solid); run times are "
     "those of the machine of this report",
 )
-def figure_5_14(options: Options) -> Drawing:
+def figure_5_14(options: Options) -> Redrawn:
     pairs = [(member("Gau", s, s), member("Lob", s, s + 1)) for s in range(1, 7)]
     found = timed(tuple(chosen for pair in pairs for chosen in pair))
     figure, ax = plt.subplots(figsize=(7, 5))
@@ -557,7 +557,7 @@ def figure_5_14(options: Options) -> Drawing:
     reach = {chosen: _time_to(runs, 1e-6) for chosen, runs in found.items()}
     simpson, third = pairs[1][1], pairs[2][1]
     fewest = {chosen.s for chosen, runs in found.items() if runs[-1].error <= ENOUGH}
-    return Drawing(
+    return Redrawn(
         figure,
         [
             Claim(

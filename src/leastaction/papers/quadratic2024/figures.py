@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.linear import simpson_second
-from leastaction.papers.model import Claim, Drawing, Options, redrawn
+from leastaction.papers.model import Claim, Options, Redrawn, redrawn
 from leastaction.papers.quadratic2024.tables import METHODS, P0, Q0, errors, exact, run, system
 from leastaction.papers.style import HOLLOW, REFERENCE, VISIBLE, line
 from leastaction.results.colours import COLOURS
@@ -41,7 +41,7 @@ def _evolution(axes: Any, quantity: str, periods: int, methods: tuple[str, ...])
 
 
 @redrawn("2", "Angles of the linearised double pendulum over one t̄, h = 0.1 t̄")
-def figure_2(options: Options) -> Drawing:
+def figure_2(options: Options) -> Redrawn:
     figure, axes = plt.subplots(2, 1, sharex=True, figsize=(7, 5))
     _evolution(axes, "q", 1, METHODS)
     axes[0].legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
@@ -52,11 +52,11 @@ def figure_2(options: Options) -> Drawing:
         e["Simpson"] < e["RK4"] < e["Newmark"],
         f"largest |q − q_ex|: Simpson {e['Simpson']:.4f}, RK4 {e['RK4']:.4f}, Newmark {e['Newmark']:.4f} rad",
     )
-    return Drawing(figure, [claim])
+    return Redrawn(figure, [claim])
 
 
 @redrawn("3", "Angles and momenta over ten t̄, h = 0.1 t̄ (in the journal Figures 3 and 4)")
-def figure_3(options: Options) -> Drawing:
+def figure_3(options: Options) -> Redrawn:
     figure, axes = plt.subplots(4, 1, sharex=True, figsize=(7, 9))
     for pair, quantity in ((axes[:2], "q"), (axes[2:], "p")):
         _evolution(pair, quantity, 10, ("Newmark", "Simpson"))
@@ -82,11 +82,11 @@ def figure_3(options: Options) -> Drawing:
             f"more than {VISIBLE:.0%} of the range away from t = {seen:.1f} t̄ on, {off.max():.1%} within ten t̄",
         ),
     ]
-    return Drawing(figure, claims)
+    return Redrawn(figure, claims)
 
 
 @redrawn("4", "Phase portraits over three t̄, h = 0.1 t̄ (in the journal Figure 5)")
-def figure_4(options: Options) -> Drawing:
+def figure_4(options: Options) -> Redrawn:
     figure, axes = plt.subplots(1, 2, figsize=(7, 4.2))
     q, p = exact(np.linspace(0, 3, 1501))
     for i, ax in enumerate(axes):
@@ -105,7 +105,7 @@ def figure_4(options: Options) -> Drawing:
         worst["Simpson"] < VISIBLE and worst["Newmark"] > 10 * VISIBLE,
         f"largest deviation, of the curve's range: Simpson {worst['Simpson']:.2%}, Newmark {worst['Newmark']:.0%}",
     )
-    return Drawing(figure, [claim])
+    return Redrawn(figure, [claim])
 
 
 @lru_cache(maxsize=32)
@@ -116,7 +116,7 @@ def energy_error(method: str, mesh: int, periods: int) -> FloatArray:
 
 
 @redrawn("5", "Relative error of the energy, h = 0.1 t̄ and 0.01 t̄ (in the journal Figure 6)")
-def figure_5(options: Options) -> Drawing:
+def figure_5(options: Options) -> Redrawn:
     """The energy's relative error over ten t̄, with two steps; the paper does not give the length."""
     figure, axes = plt.subplots(2, 1, sharex=True, sharey=True, figsize=(7, 6))
     for ax, mesh in zip(axes, (10, 100), strict=True):
@@ -165,7 +165,7 @@ def figure_5(options: Options) -> Drawing:
             f"by the factor {drop:.0f}",
         ),
     ]
-    return Drawing(figure, claims)
+    return Redrawn(figure, claims)
 
 
 def phi_errors(mesh: int, periods: int, by_matrix: bool) -> FloatArray:
@@ -185,7 +185,7 @@ def phi_errors(mesh: int, periods: int, by_matrix: bool) -> FloatArray:
 
 
 @redrawn("6", "Error of the quadratic form φ along Simpson's scheme (in the journal Figure 7)")
-def figure_6(options: Options) -> Drawing:
+def figure_6(options: Options) -> Redrawn:
     """The error of φ over a hundred t̄, with two steps; the paper does not give the length."""
     figure, axes = plt.subplots(2, 1, sharex=True, figsize=(7, 5.5))
     largest: dict[bool, list[float]] = {}
@@ -214,11 +214,11 @@ def figure_6(options: Options) -> Drawing:
             f"by the factor {fine / coarse:.1f} with Φ_s formed",
         ),
     ]
-    return Drawing(figure, claims)
+    return Redrawn(figure, claims)
 
 
 @redrawn("7", "Convergence over one t̄ (in the journal Figure 8)")
-def figure_7(options: Options) -> Drawing:
+def figure_7(options: Options) -> Redrawn:
     """The largest errors of q and p over one t̄ against the step; the paper does not give the length."""
     meshes = np.array([10, 20, 50, 100, 200, 500, 1000])
     figure, axes = plt.subplots(1, 2, figsize=(7, 4.5), sharex=True)
@@ -241,7 +241,7 @@ def figure_7(options: Options) -> Drawing:
         )
         for method, order, power in (("RK4", 4, "⁴"), ("Newmark", 2, "²"), ("Simpson", 4, "⁴"))
     ]
-    return Drawing(figure, claims)
+    return Redrawn(figure, claims)
 
 
 FIGURES = [figure_2, figure_3, figure_4, figure_5, figure_6, figure_7]

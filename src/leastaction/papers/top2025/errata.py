@@ -18,7 +18,7 @@ from leastaction.integrate import integrate
 from leastaction.papers.model import Erratum, Kind, Options, erratum
 from leastaction.papers.top2025.figures import listed
 from leastaction.papers.top2025.formulas import (
-    Scheme,
+    PrintedScheme,
     derivative,
     discrete_lagrangian,
     double_pendulum,
@@ -137,7 +137,7 @@ def scheme_27c() -> str:
     for printed in (True, False):
         errors[printed] = []
         for n in steps:
-            scheme = Scheme(s, 1 / n, 1 / 12, 1 / 6) if printed else Scheme(s, 1 / n)
+            scheme = PrintedScheme(s, 1 / n, 1 / 12, 1 / 6) if printed else PrintedScheme(s, 1 / n)
             q, p = data.q0, data.p0
             for _ in range(n):
                 q, p, _ = scheme.step(q, p)
@@ -161,7 +161,7 @@ def scheme_27c() -> str:
 )
 def newton_factor() -> str:
     s, data = double_pendulum(), problem("double-pendulum")
-    scheme = Scheme(s, H)
+    scheme = PrintedScheme(s, H)
     x = np.concatenate([POINT[1], MOMENTA[1], POINT[2]])
     block = derivative(lambda z: scheme.residual(POINT[0], MOMENTA[0], z), x)[4:, 2:4]
     *_, good = scheme.step(data.q0, data.p0)
@@ -182,7 +182,7 @@ def newton_factor() -> str:
 def jacobian() -> str:
     s = double_pendulum()
     x = np.concatenate([POINT[1], MOMENTA[1], POINT[2]])
-    J = derivative(lambda z: Scheme(s, H).residual(POINT[0], MOMENTA[0], z), x)
+    J = derivative(lambda z: PrintedScheme(s, H).residual(POINT[0], MOMENTA[0], z), x)
     true = {"∂F_qm/∂q": J[:2, 4:], "∂F_q/∂q_m": J[4:, :2], "∂F_q/∂q": J[4:, 4:]}
     printed, right = (jacobian_blocks(s, H, *POINT, printed=choice) for choice in (True, False))
     wrong = ", ".join(f"{name} {_size(printed[name] - true[name]) / _size(true[name]):.1e}" for name in true)
@@ -429,7 +429,7 @@ def which_appendix() -> str:
     s = double_pendulum()
     simpson = run("double-pendulum", SIMPSON, H, 1)
     x = np.concatenate([simpson(H / 2), simpson.p[1], simpson.q[1]])
-    from_a = _size(Scheme(s, H).residual(simpson.q[0], simpson.p[0], x))
+    from_a = _size(PrintedScheme(s, H).residual(simpson.q[0], simpson.p[0], x))
     from_b = _size(midpoint_second_row(s, H, simpson.q[0], simpson.p[0], simpson.q[1], simpson.p[1], True))
     return (
         f"A step of Simpson's integrator solves the equations of appendix A, put right, to {from_a:.0e}; in those of "

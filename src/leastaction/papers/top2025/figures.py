@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.papers.model import Claim, Drawing, FigureSpec, Options, redrawn
+from leastaction.papers.model import Claim, FigureSpec, Options, Redrawn, redrawn
 from leastaction.papers.style import HOLLOW, REFERENCE, VISIBLE, line
 from leastaction.papers.top2025.runs import (
     METHODS,
@@ -159,7 +159,7 @@ def _coarse(method: str) -> Path:
     return run(PENDULUM, method, 0.1, SECONDS * 10)
 
 
-def _evolution(quantity: str, symbols: tuple[str, str], unit: str, words: str) -> Drawing:
+def _evolution(quantity: str, symbols: tuple[str, str], unit: str, words: str) -> Redrawn:
     """Both components against the reference, one panel each."""
     reference = _fine_pendulum()
     curves = getattr(reference, quantity)
@@ -189,21 +189,21 @@ def _evolution(quantity: str, symbols: tuple[str, str], unit: str, words: str) -
         f"more than {VISIBLE:.0%} of the range away from t = {seen[MIDPOINT]:.1f} s on (midpoint) and "
         f"{seen[RK4]:.1f} s on (RK4); largest {worst[MIDPOINT]:.0%} and {worst[RK4]:.1%}",
     )
-    return Drawing(figure, [follows, deviate])
+    return Redrawn(figure, [follows, deviate])
 
 
 @redrawn("2", "Angles of the double pendulum, h = 10⁻¹, against a fine reference")
-def figure_2(options: Options) -> Drawing:
+def figure_2(options: Options) -> Redrawn:
     return _evolution("q", ("upper angle $q^1$", "lower angle $q^2$"), "rad", "angles")
 
 
 @redrawn("3", "Momenta of the double pendulum, h = 10⁻¹, against a fine reference")
-def figure_3(options: Options) -> Drawing:
+def figure_3(options: Options) -> Redrawn:
     return _evolution("p", ("momentum $p_1$", "momentum $p_2$"), "kg m² s⁻¹", "momenta")
 
 
 @redrawn("4", "Convergence of the double pendulum's energy over 10 s")
-def figure_4(options: Options) -> Drawing:
+def figure_4(options: Options) -> Redrawn:
     h = 0.04 / 2.0 ** np.arange(-1, 6)
     figure, ax = plt.subplots(figsize=(7, 4.5))
     local = {}
@@ -232,11 +232,11 @@ def figure_4(options: Options) -> Drawing:
             "not because errors are high at large steps",
         )
     )
-    return Drawing(figure, claims)
+    return Redrawn(figure, claims)
 
 
 @redrawn("5", "Energy error of the double pendulum over 10 s, h = 10⁻¹")
-def figure_5(options: Options) -> Drawing:
+def figure_5(options: Options) -> Redrawn:
     """The energy error over ten seconds with h = 10⁻¹, the step of Figures 2 and 3; the paper does not give it."""
     figure, axes = plt.subplots(2, 1, sharex=True, figsize=(7, 5))
     largest, later = {}, {}
@@ -253,7 +253,7 @@ def figure_5(options: Options) -> Drawing:
     axes[1].set_xlabel("time $t$ (s)")
     axes[0].legend(ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     claims = energy_claims(largest, later, "10 s", "1000 s")
-    return Drawing(figure, claims)
+    return Redrawn(figure, claims)
 
 
 # The top with loops.
@@ -285,7 +285,7 @@ def crossings(x: Any, y: Any) -> int:
 
 
 @redrawn("7", "The top with loops over five nutations, in space")
-def figure_7(options: Options) -> Drawing:
+def figure_7(options: Options) -> Redrawn:
     top = problem(LOOPS)
     periods = np.linspace(0, 5, 2001)
     q, p = top.exact(periods * float(nutation_step(LOOPS, 1)))
@@ -310,11 +310,11 @@ def figure_7(options: Options) -> Drawing:
             else "The paper does not say which sense it means; in that of crossing itself the path does loop.",
         ),
     ]
-    return Drawing(figure, claims)
+    return Redrawn(figure, claims)
 
 
 @redrawn("8", "Nutation over one period, h = 0.05, against the exact solution")
-def figure_8(options: Options) -> Drawing:
+def figure_8(options: Options) -> Redrawn:
     top = problem(LOOPS)
     period = float(nutation_step(LOOPS, 1))
     fine = np.linspace(0, 1, 1001)
@@ -335,11 +335,11 @@ def figure_8(options: Options) -> Drawing:
         f"largest deviation, of the range of θ: Simpson {off[SIMPSON]:.2%}, midpoint {off[MIDPOINT]:.1%}, "
         f"RK4 {off[RK4]:.1%}",
     )
-    return Drawing(figure, [claim])
+    return Redrawn(figure, [claim])
 
 
 @redrawn("9", "Energy error of the top with loops over ten periods, with its bounds over 1000, h = 0.05")
-def figure_9(options: Options) -> Drawing:
+def figure_9(options: Options) -> Redrawn:
     """The energy error over ten periods; the step is that of Figure 8, since the paper gives none."""
     period = float(nutation_step(LOOPS, 1))
     figure, axes = plt.subplots(2, 1, sharex=True, figsize=(7, 5.4))
@@ -361,11 +361,11 @@ def figure_9(options: Options) -> Drawing:
     axes[0].legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.06), fontsize=9)
     for ax in axes:
         ax.ticklabel_format(axis="y", scilimits=(0, 0))
-    return Drawing(figure, energy_claims(largest, later, "ten periods", "1000 periods"))
+    return Redrawn(figure, energy_claims(largest, later, "ten periods", "1000 periods"))
 
 
 @redrawn("10", "Errors of the conserved momenta over ten periods, h = 0.05")
-def figure_10(options: Options) -> Drawing:
+def figure_10(options: Options) -> Redrawn:
     period = float(nutation_step(LOOPS, 1))
     figure, axes = plt.subplots(2, 1, sharex=True, figsize=(7, 5))
     largest: dict[str, list[float]] = {}
@@ -388,11 +388,11 @@ def figure_10(options: Options) -> Drawing:
         f"largest relative error {exact:.0e}, in float64; RK4's {largest[RK4][0]:.1e} (p_φ) and "
         f"{largest[RK4][1]:.1e} (p_ψ)",
     )
-    return Drawing(figure, [claim])
+    return Redrawn(figure, [claim])
 
 
 @redrawn("11", "Convergence of nutation and energy over one period")
-def figure_11(options: Options) -> Drawing:
+def figure_11(options: Options) -> Redrawn:
     meshes = 25 * 2 ** np.arange(6)
     h = 1.0 / meshes
     figure, axes = plt.subplots(1, 2, figsize=(7, 4), sharex=True)
@@ -431,7 +431,7 @@ def figure_11(options: Options) -> Drawing:
             "times smaller",
         )
     )
-    return Drawing(figure, claims)
+    return Redrawn(figure, claims)
 
 
 # The top with cusps.
@@ -454,7 +454,7 @@ def _fine_nutation() -> tuple[FloatArray, FloatArray]:
 
 
 @redrawn("12", "The top with cusps over five nutations, in space")
-def figure_12(options: Options) -> Drawing:
+def figure_12(options: Options) -> Redrawn:
     top = problem(WHOLE)
     assert top.reduced is not None and top.period is not None
     periods = np.linspace(0, 5, 2001)
@@ -469,11 +469,11 @@ def figure_12(options: Options) -> Drawing:
         f"angular speed of the axis at the six cusps at most {at_cusps:.0e} rad/s, elsewhere up to {speed.max():.2f} "
         f"rad/s; a nutation takes {top.period:.5f} s",
     )
-    return Drawing(figure, [claim])
+    return Redrawn(figure, [claim])
 
 
 @redrawn("13", "Nutation of the top with cusps over one second, h = 0.1")
-def figure_13(options: Options) -> Drawing:
+def figure_13(options: Options) -> Redrawn:
     t, reference = _fine_nutation()
     figure, ax = plt.subplots(figsize=(7, 4.2))
     ax.plot(t, reference, label="RK4, reduced, h = 10⁻⁵", **REFERENCE)
@@ -500,11 +500,11 @@ def figure_13(options: Options) -> Drawing:
             f"it is {exact:.0e} rad away from the exact solution",
         ),
     ]
-    return Drawing(figure, claims)
+    return Redrawn(figure, claims)
 
 
 @redrawn("14", "Simpson on the whole top minus RK4 on the reduced one")
-def figure_14(options: Options) -> Drawing:
+def figure_14(options: Options) -> Redrawn:
     steps = 10 * 2 ** np.arange(9)
     h = 1.0 / steps
     pairs = [(nutation(SIMPSON, int(n))[1], nutation(RK4, int(n))[1]) for n in steps]
@@ -525,7 +525,7 @@ def figure_14(options: Options) -> Drawing:
         all(round(order) == 4 for order in local) and abs(local[-1] - 4) < 0.1,
         f"orders {listed(local)} as h is halved",
     )
-    return Drawing(figure, [claim])
+    return Redrawn(figure, [claim])
 
 
 FIGURES = [entry for entry in tuple(globals().values()) if isinstance(entry, FigureSpec)]

@@ -248,10 +248,9 @@ def _reproduce(options: argparse.Namespace) -> int:
 
 
 def _print_table(header: list[str], rows: list[list[Any]]) -> None:
-    text = [header, *([str(entry) for entry in row] for row in rows)]
-    widths = [max(len(row[i]) for row in text) for i in range(len(header))]
-    for row in text:
-        print("  ".join(entry.ljust(width) for entry, width in zip(row, widths, strict=True)).rstrip())
+    from leastaction.printing import table
+
+    print(table(header, [[str(entry) for entry in row] for row in rows], left=len(header)))
 
 
 def _number(text: str) -> str:

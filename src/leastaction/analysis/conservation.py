@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.analysis import figures
-from leastaction.analysis.tables import table
+from leastaction.printing import table
 from leastaction.results.impulses import accumulated
 from leastaction.results.path import Path
 

@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction.analysis import figures
 from leastaction.analysis.cases import At, Case, case_of
 from leastaction.analysis.fit import Fit, fit_order
-from leastaction.analysis.tables import table
 from leastaction.docstrings import documented
 from leastaction.errors import StepFailed
 from leastaction.methods import Galerkin, Method
 from leastaction.methods import method as method_named
 from leastaction.methods.quadrature import gauss, lobatto
+from leastaction.printing import table
 
 FloatArray = NDArray[np.float64]
 

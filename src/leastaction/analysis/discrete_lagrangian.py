@@ -32,7 +32,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.analysis.fit import Fit, fit_order
 from leastaction.analysis.symmetries import Symmetry
-from leastaction.analysis.tables import table
 from leastaction.backends.flint.boundary import Boundary
 from leastaction.docstrings import documented
 from leastaction.integrate import integrate
@@ -43,6 +42,7 @@ from leastaction.methods.quadrature import gauss
 from leastaction.numbers.conversion import ball, balls, mpf, mpfs
 from leastaction.numbers.precision import flint_bits
 from leastaction.numbers.rounding import Digits, all_finite
+from leastaction.printing import table
 from leastaction.results.path import Path
 from leastaction.run.checks import number
 from leastaction.step.form import step_of

@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.analysis import figures
 from leastaction.analysis.cases import At, case_of
-from leastaction.analysis.tables import table
 from leastaction.docstrings import documented
 from leastaction.errors import StepFailed
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
+from leastaction.printing import table
 
 FloatArray = NDArray[np.float64]
 

@@ -4,10 +4,6 @@
 
 `chain` hangs from the origin and is let go straight; `falling_chain` is folded, one half down and the other up again,
 and its free end is let go: it falls faster than a free body.
-
-Sources: E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration, Springer 2006, VII.1 (constrained systems);
-W. Tomaszewski, P. Pieranski, J.-C. Geminard, The motion of a freely falling chain tip, American Journal of Physics 74
-(2006) 776–783.
 """
 
 from __future__ import annotations
@@ -35,7 +31,7 @@ def links(q: Any, l: Any) -> Any:
 @catalogued(
     "Chain of rods",
     "Points on rigid links that hang from a pivot: as many constraints as links.",
-    "Hairer, Lubich, Wanner, Geometric Numerical Integration, VII.1",
+    "E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration, Springer 2006, VII.1",
 )
 def chain(m: Positive = 1, g: Positive = "9.81", l: Positive = 1, count: Count = 5, theta0: Number = "pi/2") -> Parts:
     """A chain of so many links, straight at the angle theta0 off the vertical, at rest."""
@@ -52,7 +48,7 @@ def chain(m: Positive = 1, g: Positive = "9.81", l: Positive = 1, count: Count =
 @catalogued(
     "Falling chain",
     "A folded chain, one of its ends let go: the tip falls faster than a free body.",
-    "Tomaszewski, Pieranski, Geminard, American Journal of Physics 74 (2006) 776–783",
+    "W. Tomaszewski, P. Pieranski, J.-C. Geminard, American Journal of Physics 74 (2006) 776–783",
 )
 def falling_chain(m: Positive = "1/10", g: Positive = "9.81", l: Positive = "1/10", count: Count = 9) -> Parts:
     """A folded chain of 2k + 1 links: k straight down, one across, k up again. This last end is let go."""

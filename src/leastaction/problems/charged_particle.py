@@ -9,8 +9,6 @@ The particle runs in circles with the cyclotron frequency Ω = b/m (clockwise fo
 
 Conserved: energy, the angular momentum q₁p₂ − q₂p₁, and the pseudo-momentum P = p + ½ b J q, which holds the circle's
 centre. A test of the terms of L that are linear in v.
-
-Source: L. D. Landau, E. M. Lifshitz, The Classical Theory of Fields, §21.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ def lagrangian(q: Any, v: Any, m: Any, b: Any) -> Any:
 @catalogued(
     "Charged particle in a magnetic field",
     "A particle that a uniform magnetic field keeps in circles: L is linear in v as well as quadratic.",
-    "Landau and Lifshitz, The Classical Theory of Fields, §21",
+    "L. D. Landau, E. M. Lifshitz, The Classical Theory of Fields, §21",
 )
 def charged_particle(m: Positive = 1, b: Positive = 1, q0: Vector = (1, 0), p0: Vector = (0, "1/4")) -> Parts:
     """A mass m with charge times field b."""

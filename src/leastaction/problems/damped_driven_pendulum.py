@@ -4,8 +4,7 @@
     q̈ + 2β q̇ + ω₀² sin q = γ ω₀² cos ωt
 
 With ω = 2π, ω₀ = 3π, β = ω₀/4 and a start at q = −π/2 the motion settles to the period 1 for γ = 1.06, to 2 for γ =
-1.078 and to 4 for γ = 1.081, and is chaotic beyond γ ≈ 1.0829. No closed form is known. Source: J. R. Taylor, Classical
-Mechanics, University Science Books 2005, sections 12.2 to 12.5.
+1.078 and to 4 for γ = 1.081, and is chaotic beyond γ ≈ 1.0829. No closed form is known.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def motor(t: Any, q: Any, v: Any, omega0: Any, gamma: Any, omega: Any) -> Any:
 @catalogued(
     "Damped driven pendulum",
     "A pendulum with viscous friction and a periodic torque: period doubling, then chaos.",
-    "Taylor, Classical Mechanics, 12.2 to 12.5",
+    "J. R. Taylor, Classical Mechanics, University Science Books 2005, sections 12.2 to 12.5",
 )
 def damped_driven_pendulum(
     omega0: Positive = "3*pi",

@@ -3,7 +3,7 @@
     L(t, q, v) = ½ m v² − ½ m ω² q² + f q cos νt
     q(t) = A cos ωt + B sin ωt + C cos νt,    C = f/(m(ω² − ν²)),    A = q₀ − C,    B = p₀/(mω),    p = m q'
 
-ν ≠ ω. Nothing is conserved. Source: L. D. Landau, E. M. Lifshitz, Mechanics, §22.
+ν ≠ ω. Nothing is conserved.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def lagrangian(t: Any, q: Any, v: Any, m: Any, omega: Any, f: Any, nu: Any) -> A
 @catalogued(
     "Driven harmonic oscillator",
     "A mass on a spring under a periodic force: L depends on time.",
-    "Landau and Lifshitz, Mechanics, §22",
+    "L. D. Landau, E. M. Lifshitz, Mechanics, §22",
 )
 def driven_oscillator(
     m: Positive = 1, omega: Positive = 1, f: Number = "1/2", nu: Positive = "sqrt(2)", q0: Number = 1, p0: Number = 0

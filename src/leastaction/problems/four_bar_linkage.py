@@ -6,8 +6,7 @@ between points with velocities u and w has the kinetic energy m (u² + u·w + w�
     L = m₁/6 v_A² + m₂/6 (v_A² + v_A·v_B + v_B²) + m₃/6 v_B² − g (m₁ y_A + m₂ (y_A + y_B) + m₃ y_B)/2,
     |A|² = a²,    |B − A|² = b²,    |B − C|² = d² .
 
-With a + c < b + d (Grashof, a the shortest) the crank turns around and the rocker rocks. Source: J. J. Uicker, G. R.
-Pennock, J. E. Shigley, Theory of Machines and Mechanisms, Oxford 2011, section 1.9 and chapter 2.
+With a + c < b + d (Grashof, a the shortest) the crank turns around and the rocker rocks.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def bars(q: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
 @catalogued(
     "Four-bar linkage",
     "Crank, coupler and rocker, uniform bars: three constraints leave one freedom.",
-    "Uicker, Pennock, Shigley, Theory of Machines and Mechanisms, 1.9 and chapter 2",
+    "J. J. Uicker, G. R. Pennock, J. E. Shigley, Theory of Machines and Mechanisms, Oxford 2011, 1.9 and chapter 2",
 )
 def four_bar_linkage(
     m1: Positive = 1,

@@ -8,9 +8,6 @@ N + 1 uniform bars stand on the ground at (i l, 0), and N more join their upper 
 Twice in a turn all bars lie in one line: there rows of ∂g/∂q depend on each other, and each loop could go on as a
 parallelogram or cross over. The smooth motion stays parallel, r_i = (i l, 0) + l (sin ψ, −cos ψ), and ψ is that of
 `pendulum` with ω² = (g/l) ((N + 1)/2 + N)/((N + 1)/3 + N): a closed form.
-
-Source: M. González, D. Dopico, U. Lugrís, J. Cuadrado, A benchmarking system for MBS simulation software, Multibody
-System Dynamics 16 (2006) 179–190; bars of 1 m and 1 kg, upright, with 1 m/s.
 """
 
 from __future__ import annotations
@@ -44,7 +41,7 @@ def bars(q: Any, l: Any) -> Any:
 @catalogued(
     "N four-bar loops",
     "Parallelograms in a row that pass through singular configurations: a benchmark.",
-    "González, Dopico, Lugrís, Cuadrado, Multibody System Dynamics 16 (2006) 179–190",
+    "M. González, D. Dopico, U. Lugrís, J. Cuadrado, Multibody System Dynamics 16 (2006) 179–190",
 )
 def n_four_bar(m: Positive = 1, g: Positive = "9.81", l: Positive = 1, u0: Number = 1, count: Count = 1) -> Parts:
     """With so many loops, upright, the upper ends moving with the speed u0."""

@@ -5,9 +5,6 @@
 Lengths are astronomical units, times days, masses those of the Sun. The Sun's mass is a little more than 1: it
 includes the inner planets. The planets start on 5 September 1994, 0h00, where they stand and move relative to the Sun.
 Only energy, momentum and angular momentum are conserved, and no exact solution is known.
-
-Source: E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration, second edition, 2006, section I.2.4,
-Table 2.2.
 """
 
 from __future__ import annotations
@@ -56,7 +53,7 @@ def lagrangian(
 @catalogued(
     "Outer solar system",
     "The Sun and the five planets from Jupiter to Pluto, in astronomical units and days.",
-    "Hairer, Lubich and Wanner 2006, section I.2.4, Table 2.2",
+    "E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration, second edition, 2006, I.2.4, Table 2.2",
 )
 def outer_solar_system(
     G: Positive = "2.95912208286e-4",

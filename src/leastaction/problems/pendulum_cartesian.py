@@ -4,8 +4,6 @@
 
 The smallest constrained system with a closed form: x = l sin θ, y = −l cos θ, where θ is the motion of `pendulum` with
 ω² = g/l, by Jacobi's functions. The rod pulls with m (g cos θ + l θ'²), so λ = −m (g cos θ + l θ'²)/(2l).
-
-Source: E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration, Springer 2006, VII.1.1, example 1.1.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ def rod(q: Any, l: Any) -> Any:
 @catalogued(
     "Pendulum in the plane",
     "A point mass on a rigid rod, in Cartesian coordinates: one constraint, and a closed form.",
-    "Hairer, Lubich, Wanner, Geometric Numerical Integration, VII.1.1",
+    "E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration, Springer 2006, VII.1.1, example 1.1",
 )
 def pendulum_cartesian(
     m: Positive = 1, g: Positive = "9.81", l: Positive = 1, theta0: Number = "pi/2", w0: Number = 0

@@ -4,7 +4,7 @@
     v(t) = v∞ tanh y,    q(t) = q₀ + (v∞²/g) ln (cosh y / cosh y₀),    y = y₀ + g t / v∞,    tanh y₀ = v₀/v∞
 
 while the body falls, y ≥ 0; a body that rises first has no solution here. The body begins slower than v∞, the speed
-that weight and drag allow. Source: J. R. Taylor, Classical Mechanics, University Science Books 2005, section 2.4.
+that weight and drag allow.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def drag(q: Any, v: Any, k: Any) -> Any:
 @catalogued(
     "Fall with quadratic drag",
     "A body falls through the air towards its terminal speed.",
-    "Taylor, Classical Mechanics, 2.4",
+    "J. R. Taylor, Classical Mechanics, University Science Books 2005, section 2.4",
 )
 def quadratic_drag(
     m: Positive = 1, g: Positive = "9.81", k: Positive = "1/100", q0: Number = 0, p0: Number = 15

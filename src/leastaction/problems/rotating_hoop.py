@@ -3,8 +3,7 @@
     L = ½ m |v|² − m g z,        x² + y² + z² = R²,        x sin Ωt − y cos Ωt = 0
 
 The hoop turns about the vertical with Ω, so the energy is not kept, but Jacobi's integral E − Ω J_z is. Beyond Ω² = g/R
-the bead rests, seen from the hoop, at cos θ = g/(Ω² R). Source: J. R. Taylor, Classical Mechanics, University Science
-Books 2005, examples 7.6 and 7.7.
+the bead rests, seen from the hoop, at cos θ = g/(Ω² R).
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def hoop(t: Any, q: Any, R: Any, Omega: Any) -> Any:
 @catalogued(
     "Bead on a rotating hoop",
     "A bead on a hoop that a motor turns: two constraints, one of them moves.",
-    "Taylor, Classical Mechanics, examples 7.6 and 7.7",
+    "J. R. Taylor, Classical Mechanics, University Science Books 2005, examples 7.6 and 7.7",
 )
 def rotating_hoop(
     m: Positive = 1, g: Positive = "9.81", R: Positive = 1, Omega: Number = 4, theta0: Number = "pi/6", w0: Number = 0

@@ -4,8 +4,7 @@ The crank goes from the origin to A = (x, y), the rod from A to the slider at (X
 
     L = m₁/6 v_A² + m₂/6 (v_A² + v_x V + V²) + m₃/2 V²,        x² + y² = a²,        (X − x)² + y² = b² .
 
-One freedom and a constant energy E = ½ I(θ) θ'²: the time of a turn is ∮ √(I(θ)/2E) dθ. Source: J. J. Uicker, G. R.
-Pennock, J. E. Shigley, Theory of Machines and Mechanisms, Oxford 2011, section 1.9; bars as in `four_bar_linkage`.
+One freedom and a constant energy E = ½ I(θ) θ'²: the time of a turn is ∮ √(I(θ)/2E) dθ. Bars as in `four_bar_linkage`.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def bars(q: Any, a: Any, b: Any) -> Any:
 @catalogued(
     "Slider-crank",
     "A crank, a rod and a slider, uniform bars: the time of a turn is a quadrature.",
-    "Uicker, Pennock, Shigley, Theory of Machines and Mechanisms, 1.9",
+    "J. J. Uicker, G. R. Pennock, J. E. Shigley, Theory of Machines and Mechanisms, Oxford 2011, section 1.9",
 )
 def slider_crank(
     m1: Positive = 1,

@@ -2,8 +2,7 @@
 
     L = ½ m |v|² − m g z,        x² + y² + z² = l²
 
-Energy and the angular momentum about the vertical are kept; the motion goes between two heights, and precesses. Source:
-E. T. Whittaker, Analytical Dynamics, Cambridge 1937, section 55.
+Energy and the angular momentum about the vertical are kept; the motion goes between two heights, and precesses.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ def rod(q: Any, l: Any) -> Any:
 @catalogued(
     "Spherical pendulum",
     "A point mass on a rigid rod in space: it swings between two heights and precesses.",
-    "Whittaker, Analytical Dynamics, section 55",
+    "E. T. Whittaker, Analytical Dynamics, Cambridge 1937, section 55",
 )
 def spherical_pendulum(
     m: Positive = 1, g: Positive = "9.81", l: Positive = 1, theta0: Number = "pi/3", u0: Number = 2

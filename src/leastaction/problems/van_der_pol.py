@@ -4,7 +4,7 @@
 
 Every motion tends to one limit cycle. No closed form is known; for μ = 1 amplitude and period of the cycle are given to
 46 digits, found by Newton's method on runs of P16N16Q32Gau with 50 digits, the same with 70 and with 100 steps. The
-motion begins on the cycle. Source: B. van der Pol, On relaxation-oscillations, Phil. Mag. 2 (1926) 978–992.
+motion begins on the cycle.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def feedback(q: Any, v: Any, mu: Any) -> Any:
 @catalogued(
     "Van der Pol's oscillator",
     "An oscillator that a force feeds near the centre and damps farther out: one limit cycle.",
-    "van der Pol, Phil. Mag. 2 (1926) 978–992",
+    "B. van der Pol, On relaxation-oscillations, Phil. Mag. 2 (1926) 978–992",
 )
 def van_der_pol(mu: Positive = 1, q0: Number = AMPLITUDE, p0: Number = 0) -> Parts:
     """With the strength mu of the feedback."""

@@ -55,16 +55,23 @@ def scene(paths: Sequence[Path], wish: Wish, pack: Pack) -> dict[str, Any]:
     made = drawing(wish.draw, seen, n, params, _state(first))
     runs = [_run(path, seen, made, wish, wish.megabytes / len(paths), pack) for path in paths]
     mark_alike(runs)
+    return page_of("paths", seen.title or first.system.name, params, seen, n, stage(made, runs), runs)
+
+
+def page_of(
+    kind: str, title: str, params: Mapping[str, FloatArray], seen: Look, n: int, shape: Any, runs: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """A scene of plain data."""
     return {
-        "kind": "paths",
-        "title": seen.title or first.system.name,
+        "kind": kind,
+        "title": title,
         "params": [[name, value.tolist()] for name, value in params.items()],
         "time": with_unit("t", seen.unit("t")),
         "seconds": seen.unit("t") == "s",
         "coordinates": coordinates(seen, min(n, SHOWN)),
         "hidden": max(0, n - SHOWN),
         "palette": list(COLOURS),
-        "stage": stage(made, runs),
+        "stage": shape,
         "runs": runs,
     }
 

@@ -460,13 +460,11 @@ class VariationalOrder:
         return self.fit.order - 1
 
     def __repr__(self) -> str:
-        rows = [[f"{h:.6g}", f"{e:.3e}", "" if np.isnan(s) else f"{s - 1:.3f}"] for h, e, s in self._rows()]
+        parts = zip(self.h, self.error, self.fit.slopes, strict=True)
+        rows = [[f"{h:.6g}", f"{e:.3e}", "" if np.isnan(s) else f"{s - 1:.3f}"] for h, e, s in parts]
         return f"{self.method.name}: variational order {self.order:.3f}, min(2s, u) = {self.method.order}\n" + table(
             ["h", "|L_d − exact|", "order"], rows, 0
         )
-
-    def _rows(self) -> Any:
-        return zip(self.h, self.error, self.fit.slopes, strict=True)
 
 
 def _form(D12: NDArray[Any]) -> NDArray[Any]:

@@ -45,19 +45,13 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Leading:
-    """The first term of a series, coefficient · x^power.
+    """The first term of a series, coefficient · x^power. `la.analysis.dispersion` gives it.
 
     Attributes
     ----------
     coefficient : SymPy number
         Exact.
     power : int
-
-    Examples
-    --------
-    >>> import leastaction as la
-    >>> la.analysis.dispersion("verlet").phase_error
-    1/24 x^2 + …
     """
 
     coefficient: Any

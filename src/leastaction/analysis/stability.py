@@ -75,7 +75,7 @@ def iteration_matrix(method: str | Method) -> sympy.Matrix:
 
 @dataclass(frozen=True)
 class Interval:
-    """A stable interval of x = hω. It unpacks into its ends.
+    """A stable interval of x = hω. It unpacks into its ends. `la.analysis.stability` gives it.
 
     Attributes
     ----------
@@ -85,13 +85,6 @@ class Interval:
         Whether the upper end is stable, too.
     floats : tuple of float
         Both ends as floats.
-
-    Examples
-    --------
-    >>> import leastaction as la
-    >>> lower, upper = la.analysis.stability("simpson")[0]
-    >>> upper, 2.5 in la.analysis.stability("simpson")[0]
-    (2*sqrt(2), True)
     """
 
     lower: Any
@@ -120,7 +113,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Gap:
-    """An unstable interval of x = hω.
+    """An unstable interval of x = hω. `la.analysis.stability` gives it.
 
     Gaps of members with s > 10 are thinner than the spacing of floats: then lower == upper, and `width` tells.
 
@@ -136,13 +129,6 @@ class Gap:
         Where; inf means x → ∞.
     width : float
         How wide it is.
-
-    Examples
-    --------
-    >>> import leastaction as la
-    >>> gap = la.analysis.stability("simpson").gaps[0]
-    >>> round(gap.growth, 4), round(gap.at, 4)
-    (1.407, 3.153)
     """
 
     lower: Any

@@ -55,7 +55,7 @@ MOST_RATIO = 1e9  # of speeds to lengths
 
 @dataclass(frozen=True, eq=False)
 class Symmetry:
-    """L is invariant under q ↦ q + ε (A q + b).
+    """L is invariant under q ↦ q + ε (A q + b). `la.analysis.symmetries` gives it.
 
     Attributes
     ----------
@@ -65,13 +65,6 @@ class Symmetry:
         The generator.
     formula : str
         The conserved momentum J, written out.
-
-    Examples
-    --------
-    >>> import leastaction as la
-    >>> rotation = la.analysis.symmetries(la.problems.get("kepler").system)[0]
-    >>> rotation.formula, float(rotation.momentum([1.0, 0.0], [0.0, 2.0]))
-    ('q0 p1 − q1 p0', 2.0)
     """
 
     name: str

@@ -68,7 +68,7 @@ def power(x: Any, y: Any) -> Any:
     return apply("pow", x, y)
 
 
-def _on(op: str) -> Callable[..., Any]:
+def on(op: str) -> Callable[..., Any]:
     return lambda *args: apply(op, *args)
 
 
@@ -126,11 +126,11 @@ def _floor_divide(x: Any, y: Any) -> Any:
 
 # On floats. Comparisons and logical functions take all kinds of numbers.
 ELEMENTWISE: dict[str, Callable[..., Any]] = {
-    **{op: _on(op) for op in ("sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "expm1", "log1p")},
-    **{op: _on(op) for op in ("sign", "floor", "ceil", "hypot", "fmod", "copysign", "erf", "minimum", "maximum")},
-    **{f"arc{op[1:]}": _on(op) for op in ("asin", "acos", "atan", "asinh", "acosh", "atanh", "atan2")},
-    "add": _on("add"), "subtract": _on("sub"), "multiply": _on("mul"), "divide": _on("div"), "power": power,
-    "float_power": power, "square": _on("sq"), "negative": _on("neg"), "absolute": _on("abs"), "fabs": _on("abs"),
+    **{op: on(op) for op in ("sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "expm1", "log1p")},
+    **{op: on(op) for op in ("sign", "floor", "ceil", "hypot", "fmod", "copysign", "erf", "minimum", "maximum")},
+    **{f"arc{op[1:]}": on(op) for op in ("asin", "acos", "atan", "asinh", "acosh", "atanh", "atan2")},
+    "add": on("add"), "subtract": on("sub"), "multiply": on("mul"), "divide": on("div"), "power": power,
+    "float_power": power, "square": on("sq"), "negative": on("neg"), "absolute": on("abs"), "fabs": on("abs"),
     "positive": lambda x: x, "conjugate": lambda x: x, "reciprocal": lambda x: apply("div", 1, x), "cbrt": _cbrt,
     "exp2": lambda x: apply("pow", 2, x), "log2": _log_to_base(2), "log10": _log_to_base(10), "logaddexp": _logaddexp,
     "expit": lambda x: 1 / (1 + apply("exp", apply("neg", x))),
@@ -142,7 +142,7 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "trunc": lambda x: apply("select", apply("lt", x, 0), apply("ceil", x), apply("floor", x)),
     "heaviside": lambda x, middle: apply("select", apply("eq", x, 0), middle, (apply("sign", x) + 1) / 2),
     "signbit": lambda x: apply("lt", apply("copysign", 1, x), 0),
-    "less": _on("lt"), "less_equal": _on("le"), "equal": _on("eq"), "not_equal": _on("ne"),
+    "less": on("lt"), "less_equal": on("le"), "equal": on("eq"), "not_equal": on("ne"),
     "greater": lambda x, y: apply("lt", y, x), "greater_equal": lambda x, y: apply("le", y, x),
     "logical_not": lambda x: apply("not", truth(x)),
     "logical_and": lambda x, y: apply("and", truth(x), truth(y)),
@@ -151,10 +151,10 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 # On logical values, where NumPy's meaning is another one.
 LOGICAL: dict[str, Callable[..., Any]] = {
-    **dict.fromkeys(("add", "maximum", "fmax", "bitwise_or"), _on("or")),
-    **dict.fromkeys(("multiply", "minimum", "fmin", "bitwise_and"), _on("and")),
+    **dict.fromkeys(("add", "maximum", "fmax", "bitwise_or"), on("or")),
+    **dict.fromkeys(("multiply", "minimum", "fmin", "bitwise_and"), on("and")),
     **dict.fromkeys(("absolute", "floor", "ceil", "trunc", "conjugate", "positive"), lambda x: x),
-    "bitwise_xor": _on("ne"), "invert": _on("not"),
+    "bitwise_xor": on("ne"), "invert": on("not"),
     "clip": lambda x, low, high: apply("and", apply("or", x, low), high),
 }  # fmt: skip
 COMPARISONS = {
@@ -178,7 +178,7 @@ _FIRST: dict[tuple[str, str], Callable[[Any], Any]] = {
         for name in ("logical_and", "logical_or", "logical_xor")
         for method in ("reduce", "accumulate", "reduceat")
     },
-    ("hypot", "reduce"): _on("abs"),
+    ("hypot", "reduce"): on("abs"),
 }
 
 # Where a reduction with a mask begins: NumPy knows no identity of arrays of objects.

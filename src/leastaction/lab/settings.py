@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.lab.subjects import Shelf, Subject
+from leastaction.lab.subjects import Subject, Subjects
 from leastaction.methods import Method, method
 
 FloatArray = NDArray[np.float64]
@@ -50,11 +50,11 @@ class Settings:
     span: float
 
 
-def settings(shelf: Shelf, asked: Any) -> Settings:
+def settings(subjects: Subjects, asked: Any) -> Settings:
     """What a page asks for; ValueError says what is wrong with it, in words for the page."""
     if not isinstance(asked, Mapping):
         raise ValueError("expected an object of settings")
-    subject = shelf.get(asked.get("subject"))
+    subject = subjects.get(asked.get("subject"))
     given = asked.get("params", {})
     if not isinstance(given, Mapping):
         raise ValueError("params must be an object of numbers")

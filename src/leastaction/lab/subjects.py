@@ -135,7 +135,7 @@ def of_system(
     return Subject(OWN, title, f"{system.name}, {freedom(system.n)}", system, q, v, draw, 1.0, file)
 
 
-class Shelf:
+class Subjects:
     """The subjects at hand, made when they are asked for."""
 
     def __init__(self, own: Subject | None = None) -> None:

@@ -16,7 +16,7 @@ float64 the nodes, weights and basis tables are therefore correct to the last bi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -39,15 +39,6 @@ FLOAT64_DIGITS = 17
 ZERO = 1e-30
 MOMENT_DIGITS = 60  # in which moments of irrational nodes are compared
 ROUNDED = 16 * 2.0**-52  # by which moments of nodes and weights given as floats may be off
-
-READY: dict[str, str] = {  # the suffix in a method's name, and the function that makes the rule
-    "Gau": "gauss",
-    "Lob": "lobatto",
-    "RadL": "radau",
-    "RadR": "radau",
-    "Che": "chebyshev",
-    "Cle": "clenshaw_curtis",
-}
 
 
 @dataclass(frozen=True)
@@ -143,8 +134,9 @@ class Quadrature:
         if self.given is not None:
             c, b = ([str(x) for x in numbers] for numbers in self.given)
             return f"rule([{', '.join(c)}], [{', '.join(b)}], order {self.order})"
-        sides = {"RadL": ", 'left'", "RadR": ", 'right'"}
-        return f"{READY[self.family]}({self.r}{sides.get(self.family, '')})"
+        if self.family.startswith("Rad"):
+            return f"radau({self.r}, {'left' if self.family == 'RadL' else 'right'!r})"
+        return f"{READY[self.family].__name__}({self.r})"
 
 
 @documented("r")
@@ -220,6 +212,17 @@ def clenshaw_curtis(r: int) -> Quadrature:
     array([1., 4., 1.])
     """
     return Quadrature("Cle", _count(r, 2, "a Clenshaw–Curtis rule"))
+
+
+# The suffix in a method's name, and the function that makes the rule.
+READY: dict[str, Callable[[int], Quadrature]] = {
+    "Gau": gauss,
+    "Lob": lobatto,
+    "RadL": lambda r: radau(r, "left"),
+    "RadR": radau,
+    "Che": chebyshev,
+    "Cle": clenshaw_curtis,
+}
 
 
 def rule(c: Sequence[Any], b: Sequence[Any], name: str = "Own") -> Quadrature:

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import leastaction as la
-from leastaction.problems.looks import LOOKS
+from leastaction.problems.drawings import LOOKS
 from leastaction.results.colours import BLUE
 
 problem = la.problems.get("andrews-squeezer")

@@ -18,7 +18,7 @@ steps = ["1/10", "1/20", "1/40"]
 figure, ax = plt.subplots(figsize=(7.5, 4.8), layout="constrained")
 for s in (1, 2, 3, 4, 6, 8):
     name = f"P{s}N{s}Q{2 * s}Gau"
-    found = la.analysis.convergence(problem, name, steps, t_end=1, digits=60, at="end")
+    found = la.analysis.convergence(problem, name, h=steps, t_end=1, digits=60, at="end")
     error = np.array([float(x) for x in found.error])
     h = np.array([float(x) for x in found.h])
     slope = np.log(error[-2] / error[-1]) / np.log(h[-2] / h[-1])

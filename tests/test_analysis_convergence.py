@@ -45,15 +45,17 @@ def test_orders_beyond_the_tables(s):
 def test_without_an_exact_solution_a_reference_is_found():
     problem = la.problems.get("pendulum")
     hs = [0.1, 0.05, 0.025, 0.0125]
-    exact = convergence(problem, "P3N4Q6Lob", hs, t_end=1)
-    reference = convergence((problem.system, problem.q0, problem.p0), "P3N4Q6Lob", hs, t_end=1)
+    exact = convergence(problem, "P3N4Q6Lob", h=hs, t_end=1)
+    reference = convergence(problem.system, "P3N4Q6Lob", problem.q0, problem.p0, h=hs, t_end=1)
     np.testing.assert_allclose(reference.error[:3], exact.error[:3], rtol=2e-3)
     assert reference.order == pytest.approx(exact.order, abs=0.1)
 
 
 def test_the_double_pendulum_has_no_exact_solution_and_its_order_is_still_found():
     problem = la.problems.get("double-pendulum")
-    result = convergence(problem, "simpson", [0.02, 0.01, 0.005, 0.0025], t_end=1)
+    result = convergence(problem, "simpson", h=[0.02, 0.01, 0.005, 0.0025], t_end=1)
+    third = convergence(problem, "simpson", [0.02, 0.01, 0.005, 0.0025], t_end=1)  # a problem brings its start
+    assert (third.error == result.error).all()
     assert result.order == pytest.approx(4, abs=0.2) and result.fit.settled
 
 
@@ -84,11 +86,13 @@ def test_arguments_are_checked():
     problem = la.problems.get("double-pendulum")
     system = problem.system
     with pytest.raises(TypeError, match="problem"):
-        convergence(system, "simpson", [0.1, 0.05], t_end=1)
-    with pytest.raises(TypeError, match="q0, p0"):
-        convergence((system, [0.0, 0.0]), "simpson", [0.1, 0.05], t_end=1)
+        convergence(system, "simpson", h=[0.1, 0.05], t_end=1)
+    with pytest.raises(TypeError, match="expected a system"):
+        convergence((system, [0.0, 0.0], [0.0, 0.0]), "simpson", h=[0.1, 0.05], t_end=1)
+    with pytest.raises(ValueError, match="p0"):
+        convergence(system, "simpson", [0.0, 0.0], h=[0.1, 0.05], t_end=1)
     with pytest.raises(ValueError, match="t_end="):
-        convergence((system, [0.1, 0.0], [0.0, 0.0]), "simpson", [0.1, 0.05])
+        convergence(system, "simpson", [0.1, 0.0], [0.0, 0.0], h=[0.1, 0.05])
     with pytest.raises(ValueError, match="two steps"):
         convergence(problem, "simpson", [0.1], t_end=1)
     with pytest.raises(ValueError, match="'nodes' or 'end'"):
@@ -131,10 +135,11 @@ def test_figures():
 def test_parameters_of_the_runs_are_those_of_the_reference():
     oscillator = la.Lagrangian(lambda q, v, k: 0.5 * v[0] ** 2 - 0.5 * k * q[0] ** 2, n=1, params={"k": 1.0})
     hs = [0.2, 0.1, 0.05]
-    found = convergence((oscillator, [1.0], [0.0]), "simpson", hs, t_end=1, params={"k": 2.0})
+    told = {"q0": [1.0], "p0": [0.0], "h": hs, "t_end": 1, "params": {"k": 2.0}}
+    found = convergence(oscillator, "simpson", **told)
     w = np.sqrt(2.0)
-    exact = (oscillator, [1.0], [0.0], lambda t: (np.cos(w * t)[:, None], -w * np.sin(w * t)[:, None]))
-    known = convergence(exact, "simpson", hs, t_end=1, params={"k": 2.0})
+    exact = lambda t: (np.cos(w * t)[:, None], -w * np.sin(w * t)[:, None])  # noqa: E731
+    known = convergence(oscillator, "simpson", **told, exact=exact)
     assert found.order == pytest.approx(known.order, abs=1e-3) == pytest.approx(4, abs=0.05)
     kepler = la.problems.get("kepler")
     name, value = next(iter(kepler.system.params.items()))
@@ -144,6 +149,6 @@ def test_parameters_of_the_runs_are_those_of_the_reference():
 
 def test_backward_in_time():
     pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
-    found = convergence((pendulum, [1.0], [0.3]), "simpson", [-0.2, -0.1, -0.05], t_end=-1)
+    found = convergence(pendulum, "simpson", [1.0], v0=[0.3], h=[-0.2, -0.1, -0.05], t_end=-1)
     assert found.order == pytest.approx(4, abs=0.05)
     assert (found.h > 0).all()

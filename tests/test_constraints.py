@@ -748,7 +748,7 @@ def test_analysis_knows_constraints():
     for name in ("midpoint", "simpson", "P4N5Q8Lob"):
         assert la.analysis.symplectic_defect(PENDULUMS, name, q, p, 0.05) < 1e-13
         assert la.analysis.reversibility_defect(PENDULUMS, name, q, p, 0.05) < 1e-13
-    found = la.analysis.convergence((PENDULUMS, q, p), "simpson", t_end=0.5)
+    found = la.analysis.convergence(PENDULUMS, "simpson", q, p, t_end=0.5)
     assert abs(found.order - 4) < 0.1
     found = la.analysis.convergence(la.problems.get("pendulum-cartesian"), "P3N3Q6Gau")
     assert abs(found.order - 6) < 0.1

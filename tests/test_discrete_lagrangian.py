@@ -255,7 +255,7 @@ def test_a_motion_at_rest_is_followed_through_conjugate_points():
             ),
             "has constraints",
         ),
-        (lambda s: la.discrete_lagrangian(s, "simpson", 0.1).variational_order([1], v0=[1], hs=[0.1]), "two steps"),
+        (lambda s: la.discrete_lagrangian(s, "simpson", 0.1).variational_order([1], v0=[1], h=[0.1]), "two steps"),
     ],
 )
 def test_what_is_refused(make, words):

@@ -1,4 +1,4 @@
-"""The lab without a browser: what the desk answers, what it refuses, and who is let in."""
+"""The lab without a browser: what the lab answers, what it refuses, and who is let in."""
 
 import json
 import struct
@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.lab.desk import Desk, run_all, step
+from leastaction.lab.answers import Answers, run_all, step
 from leastaction.lab.pull import pull
 from leastaction.lab.server import application
 from leastaction.lab.settings import settings
-from leastaction.lab.subjects import Shelf, of_problem, of_system
+from leastaction.lab.subjects import Subjects, of_problem, of_system
 
 testclient = pytest.importorskip("starlette.testclient")
 
@@ -44,17 +44,17 @@ def asked(what="run", **changes):
 
 
 @pytest.fixture(scope="module")
-def desk():
-    return Desk(Shelf())
+def lab():
+    return Answers(Subjects())
 
 
-def answer(desk, request):
-    return read(desk.answer(request))
+def answer(lab, request):
+    return read(lab.answer(request))
 
 
-def test_a_run_is_the_path(desk):
+def test_a_run_is_the_path(lab):
     """The points sent are those of the path that la.integrate gives."""
-    scene, buffers = answer(desk, asked())
+    scene, buffers = answer(lab, asked())
     run = scene["runs"][0]
     told = run["q"]
     levels = np.frombuffer(buffers[told["u2"]], "<u2").reshape(told["rows"], told["cols"])
@@ -68,20 +68,20 @@ def test_a_run_is_the_path(desk):
     assert scene["h"] == [0.01] and scene["notes"] == []
 
 
-def test_what_comes_before_is_computed_and_not_shown(desk):
-    scene, buffers = answer(desk, asked(after=50.0, span=2.0))
+def test_what_comes_before_is_computed_and_not_shown(lab):
+    scene, buffers = answer(lab, asked(after=50.0, span=2.0))
     run = scene["runs"][0]
     assert run["begin"] == pytest.approx(50, abs=0.011) and run["end"] == 52
     t = np.frombuffer(buffers[run["curves"][0]["t"]["f8"]], "<f8")
     assert t[0] == 0 and t[-1] == 52
 
 
-def test_two_methods(desk):
+def test_two_methods(lab):
     runs = [{"method": "simpson", "h": 0.01}, {"method": "rk4", "h": 0.02}]
-    scene, _ = answer(desk, asked(runs=runs))
+    scene, _ = answer(lab, asked(runs=runs))
     assert [run["method"] for run in scene["runs"]] == ["simpson", "rk4"]
     assert scene["runs"][0]["colour"] != scene["runs"][1]["colour"]
-    alike, _ = answer(desk, asked(runs=[{"method": "midpoint", "h": 0.01}, {"method": "stormer-verlet", "h": 0.01}]))
+    alike, _ = answer(lab, asked(runs=[{"method": "midpoint", "h": 0.01}, {"method": "stormer-verlet", "h": 0.01}]))
     assert [run["dash"] for run in alike["runs"]] == [False, True]
 
 
@@ -122,38 +122,38 @@ def test_two_methods(desk):
         ({"drag": 3}, "a drag is a point"),
     ],
 )
-def test_bad_requests_get_words(desk, changes, words):
-    scene, _ = answer(desk, asked(**changes))
+def test_bad_requests_get_words(lab, changes, words):
+    scene, _ = answer(lab, asked(**changes))
     assert words in scene["error"] and scene["error"]
 
 
 @pytest.mark.parametrize("request_", [None, 3, "run", [], {"what": ["run"]}, {"what": "run"}])
-def test_requests_of_any_shape_get_words(desk, request_):
-    assert answer(desk, request_)[0]["error"]
+def test_requests_of_any_shape_get_words(lab, request_):
+    assert answer(lab, request_)[0]["error"]
 
 
-def test_a_run_that_ends_early_is_shown_so_far(desk):
+def test_a_run_that_ends_early_is_shown_so_far(lab):
     request = asked(subject="kepler", params={}, q0=[1.0, 0.0], v0=[0.0, 0.0], runs=[{"method": "simpson", "h": 0.1}])
-    scene, _ = answer(desk, request)
+    scene, _ = answer(lab, request)
     assert "error" not in scene and len(scene["notes"]) == 1
     assert scene["runs"][0]["end"] < 8
 
 
-def test_motion_that_leaves_all_bounds(desk):
+def test_motion_that_leaves_all_bounds(lab):
     request = asked(subject="henon-heiles", params={}, q0=[2.0, 2.0], v0=[3.0, 0.0], runs=[{"method": "rk4", "h": 0.3}])
-    scene, _ = answer(desk, request)
+    scene, _ = answer(lab, request)
     assert "error" not in scene and scene["notes"]
 
 
-def test_pulling_a_point(desk):
+def test_pulling_a_point(lab):
     """The point goes where it is pulled, or as near as it can come."""
     l = la.problems.get("double-pendulum").params["l1"]
     target = [0.9 * l, -1.2 * l]
-    q = answer(desk, asked(drag={"point": 2, "to": target}))[0]["q0"]
+    q = answer(lab, asked(drag={"point": 2, "to": target}))[0]["q0"]
     np.testing.assert_allclose([l * np.sin(q).sum(), -l * np.cos(q).sum()], target, atol=1e-3 * l)
-    far = answer(desk, asked(drag={"point": 2, "to": [5 * l, 0]}))[0]["q0"]
+    far = answer(lab, asked(drag={"point": 2, "to": [5 * l, 0]}))[0]["q0"]
     assert l * np.sin(far).sum() > 1.9 * l  # stretched out towards it
-    upper = answer(desk, asked(drag={"point": 1, "to": [0, -l]}))[0]["q0"]
+    upper = answer(lab, asked(drag={"point": 1, "to": [0, -l]}))[0]["q0"]
     assert upper[0] == pytest.approx(0, abs=2e-3) and upper[1] == pytest.approx(1.5)
 
 
@@ -163,30 +163,30 @@ def linkage(q0, **changes):
     return asked(subject="four-bar-linkage", params={}, q0=q0, v0=v0, span=1.0, **changes)
 
 
-def test_sliders_move_a_linkage_along_its_constraints(desk):
+def test_sliders_move_a_linkage_along_its_constraints(lab):
     """A start beside the constraints is replaced by the nearest one on them, positions and velocities."""
     subject = of_problem("four-bar-linkage")
     q0 = [float(x) for x in subject.q0]
-    scene, _ = answer(desk, linkage([q0[0] + 0.3, *q0[1:]]))
+    scene, _ = answer(lab, linkage([q0[0] + 0.3, *q0[1:]]))
     assert "error" not in scene and not scene["notes"]
     q, v = la.project(subject.system, [q0[0] + 0.3, *q0[1:]], subject.v0)
     np.testing.assert_allclose(scene["q0"], q, rtol=1e-12)
     np.testing.assert_allclose(scene["v0"], v, rtol=1e-12)
     assert abs(np.asarray(scene["q0"]) - q0).max() > 0.05
     again = linkage([q0[0] + 0.3, *q0[1:]])
-    script = answer(desk, again | {"what": "code"})[0]["code"]
+    script = answer(lab, again | {"what": "code"})[0]["code"]
     assert repr(scene["q0"][0]) in script
-    assert "error" in answer(desk, linkage([1e9, -1e9, 5.0, 5.0]))[0]
+    assert "error" in answer(lab, linkage([1e9, -1e9, 5.0, 5.0]))[0]
 
 
-def test_a_linkage_can_be_pulled(desk):
+def test_a_linkage_can_be_pulled(lab):
     """The crank's end, on a circle about the origin, goes to where this circle is nearest to the mouse."""
     subject = of_problem("four-bar-linkage")
     q0 = np.array(subject.q0)
     crank = np.hypot(*q0[:2])
     start = np.arctan2(q0[1], q0[0])
     to = 1.7 * crank * np.array([np.cos(start + 0.6), np.sin(start + 0.6)])
-    scene, _ = answer(desk, linkage(q0.tolist(), drag={"point": 1, "to": to.tolist()}))
+    scene, _ = answer(lab, linkage(q0.tolist(), drag={"point": 1, "to": to.tolist()}))
     assert "error" not in scene
     assert np.hypot(*scene["q0"][:2]) == pytest.approx(crank, rel=1e-12)
     # no farther than the mouse by angle, and much nearer than before
@@ -194,9 +194,9 @@ def test_a_linkage_can_be_pulled(desk):
     assert angle == pytest.approx(0.6, abs=0.05)
 
 
-def test_steps_by_pace(desk):
+def test_steps_by_pace(lab):
     """Close encounters that equal steps lose are shown, and the script computes the same."""
-    told, _ = answer(desk, {"what": "subject", "subject": "moth"})
+    told, _ = answer(lab, {"what": "subject", "subject": "moth"})
     assert told["paced"] and told["paces"] and not told["constrained"]
     problem = la.problems.get("moth")
     v0 = problem.system.velocity(problem.q0, problem.p0)
@@ -208,12 +208,12 @@ def test_steps_by_pace(desk):
         runs=[{"method": "P4N4Q8Gau", "h": 0.1, "paced": True}],
         span=10.0,
     )
-    scene, _ = answer(desk, request)
+    scene, _ = answer(lab, request)
     assert "error" not in scene and not scene["notes"]
     path = la.integrate(problem.system, "P4N4Q8Gau", problem.q0, problem.p0, h=0.1, t_end=10.0, pace="auto")
     assert scene["steps"] == [len(path) - 1]
-    assert "pace='auto'" in answer(desk, request | {"what": "code"})[0]["code"]
-    constrained, _ = answer(desk, {"what": "subject", "subject": "four-bar-linkage"})
+    assert "pace='auto'" in answer(lab, request | {"what": "code"})[0]["code"]
+    constrained, _ = answer(lab, {"what": "subject", "subject": "four-bar-linkage"})
     assert constrained["constrained"] and not constrained["paces"]
 
 
@@ -227,7 +227,7 @@ def test_pulling_what_does_not_move():
 def test_a_tolerance_gives_a_step(method, tol):
     """Over one period the motion differs from a much better one by about the tolerance, and by no more."""
     request = asked(subject="pendulum", params={}, q0=[1.5], v0=[0.0], runs=[{"method": method, "tol": tol}])
-    wanted = settings(Shelf(), request)
+    wanted = settings(Subjects(), request)
     h = step(wanted, wanted.runs[0])
     problem = la.problems.get("pendulum", theta0="1.5")
     path = la.integrate(problem.system, method, problem.q0, problem.p0, h=h, t_end=problem.period)
@@ -235,7 +235,7 @@ def test_a_tolerance_gives_a_step(method, tol):
     assert 0.01 * tol < error < 2 * tol
 
 
-def test_a_section_lies_on_its_plane_and_goes_on(desk):
+def test_a_section_lies_on_its_plane_and_goes_on(lab):
     """Points of Hénon and Heiles's section at their energy; asked again with the state reached, new ones come."""
     problem = la.problems.get("henon-heiles")
     v0 = problem.system.velocity(problem.q0, problem.p0)
@@ -243,7 +243,7 @@ def test_a_section_lies_on_its_plane_and_goes_on(desk):
     request |= {"runs": [{"method": "simpson", "h": 0.05}], "coordinate": 0, "show": 1}
     found = []
     for _ in range(2):
-        scene, buffers = answer(desk, request)
+        scene, buffers = answer(lab, request)
         y, py = (np.frombuffer(buffers[scene[name]["f8"]], "<f8") for name in ("x", "y"))
         assert len(y) > 250
         px2 = 2 / 8 - py**2 - y**2 + 2 * y**3 / 3  # from the energy, with x = 0
@@ -254,23 +254,23 @@ def test_a_section_lies_on_its_plane_and_goes_on(desk):
     assert scene["labels"] == ["y", "py"]
 
 
-def test_a_section_of_a_driven_system(desk):
+def test_a_section_of_a_driven_system(lab):
     request = asked("section", subject="driven-oscillator", params={}, q0=[1.0], v0=[0.0])
     request |= {"runs": [{"method": "simpson", "h": 0.02}], "show": 0}
-    scene, buffers = answer(desk, request)
+    scene, buffers = answer(lab, request)
     problem = la.problems.get("driven-oscillator")
     x = np.frombuffer(buffers[scene["x"]["f8"]], "<f8")
     times = 2 * np.pi / problem.params["nu"] * np.arange(len(x))
     np.testing.assert_allclose(x, problem.exact(times)[0][:, 0], atol=1e-4)
     assert scene["state"]["t"] == pytest.approx(times[-1] + times[1])
-    refused, _ = answer(desk, asked("section", subject="pendulum", params={}, q0=[1.0], v0=[0.0]))
+    refused, _ = answer(lab, asked("section", subject="pendulum", params={}, q0=[1.0], v0=[0.0]))
     assert "two degrees of freedom" in refused["error"]
 
 
 @pytest.mark.parametrize("subject", ["double-pendulum", "kepler", "driven-oscillator"])
-def test_exported_code_computes_the_same(desk, subject, tmp_path, monkeypatch):
+def test_exported_code_computes_the_same(lab, subject, tmp_path, monkeypatch):
     """About ten lines, which give the lab's path to the bit."""
-    told, _ = answer(desk, {"what": "subject", "subject": subject})
+    told, _ = answer(lab, {"what": "subject", "subject": subject})
     request = asked(
         subject=subject,
         params={one["key"]: one["value"] * 1.1 for one in told["params"]},
@@ -279,31 +279,31 @@ def test_exported_code_computes_the_same(desk, subject, tmp_path, monkeypatch):
         runs=[{"method": "simpson", "h": told["h"]}, {"method": "P3N3Q6Gau", "tol": 1e-6}],
         span=told["span"],
     )
-    code = answer(desk, request | {"what": "code"})[0]["code"]
+    code = answer(lab, request | {"what": "code"})[0]["code"]
     assert len(code.splitlines()) <= 11
     monkeypatch.chdir(tmp_path)
     names: dict = {}
     exec(code, names)
-    paths, _ = run_all(settings(Shelf(), request))
+    paths, _ = run_all(settings(Subjects(), request))
     for name, path in zip(("path", "other"), paths, strict=True):
         np.testing.assert_array_equal(names[name].q, path.q)
     assert (tmp_path / f"{subject}.html").is_file()
 
 
-def test_exported_page(desk):
-    scene, _ = answer(desk, asked("html"))
+def test_exported_page(lab):
+    scene, _ = answer(lab, asked("html"))
     assert scene["html"].startswith("<!doctype html>") and scene["name"] == "double-pendulum.html"
 
 
 @pytest.mark.parametrize("name", la.problems.names())
-def test_every_problem_opens(desk, name):
+def test_every_problem_opens(lab, name):
     """Its own start gives a run, without a note, and every control has a range for its value."""
-    told, _ = answer(desk, {"what": "subject", "subject": name})
+    told, _ = answer(lab, {"what": "subject", "subject": name})
     controls = told["params"] + told["q0"] + told["v0"]
     assert all(one["low"] <= one["value"] <= one["high"] for one in controls)
     values = {key: [one["value"] for one in told[key]] for key in ("q0", "v0")}
     scene, _ = answer(
-        desk,
+        lab,
         asked(
             subject=name,
             params={},
@@ -323,11 +323,11 @@ def test_an_own_system():
         return 0.5 * v @ v - 0.5 * k * q @ q
 
     system = la.Lagrangian(fn, n=2, params={"k": 2.0})
-    shelf = Shelf(of_system(system, [1.0, 0.0], v0=[0.0, 1.0], draw=lambda q: [(0, 0), (q[0], q[1])], name="mine"))
-    hello, _ = answer(Desk(shelf), {"what": "hello"})
+    shelf = Subjects(of_system(system, [1.0, 0.0], v0=[0.0, 1.0], draw=lambda q: [(0, 0), (q[0], q[1])], name="mine"))
+    hello, _ = answer(Answers(shelf), {"what": "hello"})
     assert hello["subjects"][0] == ["own", "mine"]
     request = asked(subject="own", params={"k": 3.0}, q0=[1.0, 0.0], v0=[0.0, 1.0])
-    scene, _ = answer(Desk(shelf), request)
+    scene, _ = answer(Answers(shelf), request)
     assert scene["title"] == "mine" and scene["runs"][0]["fixed"] == [[0.0, 0.0], None]
     with pytest.raises(ValueError, match="give p0 or v0"):
         of_system(system, [1.0, 0.0])
@@ -344,36 +344,36 @@ def test_inputs_are_held_at_their_sliders(tmp_path, monkeypatch):
         return 0.5 * v @ v - 0.5 * q @ q
 
     system = la.Lagrangian(cart, n=2, force=lambda q, v, u, w: [u[0], u[1] + w], inputs={"u": 2, "w": ()})
-    desk = Desk(Shelf(of_system(system, [0.0, 0.0], v0=[0.0, 0.0])))
-    told, _ = answer(desk, {"what": "subject", "subject": "own"})
+    lab = Answers(Subjects(of_system(system, [0.0, 0.0], v0=[0.0, 0.0])))
+    told, _ = answer(lab, {"what": "subject", "subject": "own"})
     assert [one["key"] for one in told["params"]] == ["u₀", "u₁", "w"] and not told["paces"]
     assert all(one["low"] < one["value"] == 0 < one["high"] for one in told["params"])
     request = asked(subject="own", params={"u₀": 2.0, "w": -1.0}, q0=[0.0, 0.0], v0=[0.0, 0.0])
-    scene, _ = answer(desk, request)
+    scene, _ = answer(lab, request)
     assert "error" not in scene and not scene["notes"]
-    wanted = settings(desk.shelf, request)
+    wanted = settings(lab.subjects, request)
     (path,), _ = run_all(wanted)
     # a constant force moves the middle of the swing: q = f (1 − cos t)
     np.testing.assert_allclose(path.q, (1 - np.cos(path.t))[:, None] * [2.0, -1.0], atol=1e-6)
     names = {"system": system}
     monkeypatch.chdir(tmp_path)
-    exec(answer(desk, request | {"what": "code"})[0]["code"], names)
+    exec(answer(lab, request | {"what": "code"})[0]["code"], names)
     np.testing.assert_array_equal(names["path"].q, path.q)
-    assert "has no parameter 'u₂'" in answer(desk, request | {"params": {"u₂": 1.0}})[0]["error"]
+    assert "has no parameter 'u₂'" in answer(lab, request | {"params": {"u₂": 1.0}})[0]["error"]
 
 
-def test_runs_that_would_take_too_long_are_refused(desk, monkeypatch):
-    monkeypatch.setattr("leastaction.lab.desk.LONGEST", 1e-3)
-    scene, _ = answer(desk, asked(runs=[{"method": "P20N20Q40Gau", "h": 1e-4}], span=25.0))
+def test_runs_that_would_take_too_long_are_refused(lab, monkeypatch):
+    monkeypatch.setattr("leastaction.lab.answers.LONGEST", 1e-3)
+    scene, _ = answer(lab, asked(runs=[{"method": "P20N20Q40Gau", "h": 1e-4}], span=25.0))
     assert "the lab allows 0.001: take a larger h" in scene["error"]
-    scene, _ = answer(desk, asked())
+    scene, _ = answer(lab, asked())
     assert "error" not in scene  # short ones are not even tried
 
 
 def test_a_drawing_that_raises_is_told():
     system = la.Lagrangian(lambda q, v: 0.5 * v @ v - 0.5 * q @ q, n=2)
-    shelf = Shelf(of_system(system, [1.0, 0.0], v0=[0.0, 1.0], draw=lambda q: {}["nothing"]))
-    scene, _ = answer(Desk(shelf), asked(subject="own", params={}, q0=[1.0, 0.0], v0=[0.0, 1.0]))
+    shelf = Subjects(of_system(system, [1.0, 0.0], v0=[0.0, 1.0], draw=lambda q: {}["nothing"]))
+    scene, _ = answer(Answers(shelf), asked(subject="own", params={}, q0=[1.0, 0.0], v0=[0.0, 1.0]))
     assert "nothing" in scene["error"]
 
 
@@ -382,7 +382,7 @@ def test_a_drawing_that_raises_is_told():
 
 @pytest.fixture(scope="module")
 def client():
-    app = application(Shelf(), TOKEN, "double-pendulum")
+    app = application(Subjects(), TOKEN, "double-pendulum")
     with testclient.TestClient(app, base_url="http://127.0.0.1") as client:
         yield client
 

@@ -16,7 +16,7 @@ import leastaction as la
 from leastaction.papers.model import Options
 from leastaction.papers.style import style
 from leastaction.papers.top2025 import PAPER, errata, formulas, long_runs
-from leastaction.papers.top2025.figures_cusps import nutation
+from leastaction.papers.top2025.figures import nutation
 from leastaction.papers.top2025.long_runs import LongRun
 from leastaction.papers.top2025.runs import MIDPOINT, RK4, SIMPSON, problem, run
 from leastaction.papers.top2025.tables import (
@@ -211,7 +211,7 @@ def test_appendix_a_put_right_is_the_library():
     exact = la.integrate(data.system, "P6N6Q12Gau", data.q0, data.p0, h=0.01, steps=20).q[-1]
     errors = []
     for n in (10, 20):
-        right, printed = formulas.Scheme(s, 0.2 / n), formulas.Scheme(s, 0.2 / n, 1 / 12, 1 / 6)
+        right, printed = formulas.PrintedScheme(s, 0.2 / n), formulas.PrintedScheme(s, 0.2 / n, 1 / 12, 1 / 6)
         q = wrong = data.q0
         p = bad = data.p0
         for _ in range(n):
@@ -225,7 +225,7 @@ def test_appendix_a_put_right_is_the_library():
 def test_appendix_a_jacobian_put_right():
     s = formulas.double_pendulum()
     x = np.concatenate([POINT[1], errata.MOMENTA[1], POINT[2]])
-    J = formulas.derivative(lambda z: formulas.Scheme(s, H).residual(POINT[0], errata.MOMENTA[0], z), x)
+    J = formulas.derivative(lambda z: formulas.PrintedScheme(s, H).residual(POINT[0], errata.MOMENTA[0], z), x)
     right = formulas.jacobian_blocks(s, H, *POINT, printed=False)
     for name, block in {"∂F_qm/∂q": J[:2, 4:], "∂F_q/∂q_m": J[4:, :2], "∂F_q/∂q": J[4:, 4:]}.items():
         np.testing.assert_allclose(right[name], block, rtol=1e-12, atol=1e-15)

@@ -11,15 +11,15 @@ from browser import CHROMIUM, Browser
 from leastaction.papers.model import (
     Cell,
     Claim,
-    Drawing,
     Erratum,
     FigureSpec,
     Kind,
     Options,
     Other,
     Paper,
+    PublishedTable,
+    Redrawn,
     Statement,
-    Table,
 )
 from leastaction.papers.pendulum2023 import PAPER as PENDULUM
 from leastaction.report import reproduce
@@ -44,11 +44,11 @@ def troubled() -> Paper:
             Cell("9.1", "row 4", "order", "2.0", 1),
         ]
 
-    def draw(options: Options) -> Drawing:
+    def draw(options: Options) -> Redrawn:
         import matplotlib.pyplot as plt
 
         claims = [Claim("it holds & is <shown>", True, "yes"), Claim("it fails", False, "3 of 4", LONG)]
-        return Drawing(plt.figure(), [*claims, Claim("it is slow", False, "3 µs", timed=True)])
+        return Redrawn(plt.figure(), [*claims, Claim("it is slow", False, "3 µs", timed=True)])
 
     errata = [
         Erratum(Kind.MISPRINT, "(1) & (2)", "a < b", "a > b" + 80 * " and so on", lambda: LONG),
@@ -60,7 +60,7 @@ def troubled() -> Paper:
         Statement("lemma 2", lambda options: Claim("all is ill", False, "by 0.1", "a counterexample")),
     ]
     others = [Other("Table 1", "constants", lambda: "a_1 = 2"), Other("Figure 1", "a drawing")]
-    table = Table("9.1", "Numbers <wide>", cells, "setting & all.")
+    table = PublishedTable("9.1", "Numbers <wide>", cells, "setting & all.")
     figure = FigureSpec("9.2", "Nothing's there", draw)
     text = "A scan & nothing else."
     title, place = "Troubles & cures", "Nowhere 1 (1900)"

@@ -48,7 +48,7 @@ def test_it_is_still_called_quadratic():
     paths = la.ensemble(
         la.Quadratic(M, K), "simpson", np.ones(N), np.zeros(N), h=0.1, steps=2, params={"K": [K, 2 * K]}
     )
-    assert repr(paths).startswith("Paths(2 × quadratic, P2N3Q4Lob")
+    assert repr(paths).startswith("Paths(2 trajectories of quadratic, P2N3Q4Lob")
 
 
 def test_what_is_refused():

@@ -15,7 +15,7 @@ from leastaction.results.viewer.drawing import drawing, plain
 from leastaction.results.viewer.frames import STRAIGHT, frames
 from leastaction.results.viewer.pack import Pack
 from leastaction.results.viewer.page import bundle
-from leastaction.results.viewer.scene import Wish, extremes, scene
+from leastaction.results.viewer.scene import SceneOptions, extremes, scene
 from linear_systems import chain
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp;"
@@ -105,7 +105,7 @@ def test_backward_and_short_paths():
     np.testing.assert_allclose(found.q, back(found.t), atol=1e-13)
     for steps in (1, 2):
         short = la.integrate(problem.system, "simpson", problem.q0, problem.p0, h=0.05, steps=steps)
-        assert scene([short], Wish(), Pack())["runs"][0]["count"] >= 2
+        assert scene([short], SceneOptions(), Pack())["runs"][0]["count"] >= 2
 
 
 @pytest.mark.parametrize("name", la.problems.names())
@@ -121,7 +121,7 @@ def test_every_problem_brings_its_drawing(name):
         [made.points(*(x[k : k + 1] for x in (path.t, path.q, path.p)))[0] for k in range(0, len(path), 9)]
     )
     np.testing.assert_allclose(together[::9], alone, atol=1e-14)
-    made_scene = scene([path], Wish(), Pack())
+    made_scene = scene([path], SceneOptions(), Pack())
     assert made_scene["runs"][0]["dim"] == together.shape[2]
     for kept in seen.invariants.values():
         values = kept(path.q, path.p, path.params)
@@ -246,7 +246,7 @@ def test_thinned_curves_keep_their_extremes():
 
 def test_the_energy_of_driven_systems_changes():
     def curve(path):
-        return scene([path], Wish(), Pack())["runs"][0]["curves"][0]["name"]
+        return scene([path], SceneOptions(), Pack())["runs"][0]["curves"][0]["name"]
 
     assert "energy change" in curve(problem_path("driven-oscillator"))
     assert "energy error" in curve(problem_path("kepler"))
@@ -259,7 +259,7 @@ def test_momenta_of_own_systems_are_found():
         return 0.5 * (v @ v) + 1 / np.sqrt(q @ q)
 
     path = la.integrate(la.Lagrangian(kepler, n=2), "simpson", [1.0, 0.0], [0.0, 1.2], h=0.05, steps=200)
-    curves = scene([path], Wish(), Pack())["runs"][0]["curves"]
+    curves = scene([path], SceneOptions(), Pack())["runs"][0]["curves"]
     assert [curve["name"] for curve in curves[1:]] == ["q0 p1 − q1 p0"]
     assert curves[1]["largest"] < 1e-13
 
@@ -294,12 +294,12 @@ def test_other_systems_and_precisions(tmp_path):
     """Chains with some degrees of freedom stored, many degrees, runs of 30 digits, stored runs."""
     system = chain(20)
     path = la.integrate(system, "midpoint", np.linspace(0, 1, 20), np.zeros(20), h=0.1, steps=50, output=[3, 17])
-    assert [one["q"] for one in scene([path], Wish(), Pack())["coordinates"]] == ["q₃", "q₁₇"]
+    assert [one["q"] for one in scene([path], SceneOptions(), Pack())["coordinates"]] == ["q₃", "q₁₇"]
     whole = la.integrate(system, "midpoint", np.linspace(0, 1, 20), np.zeros(20), h=0.1, steps=50)
-    made = scene([whole], Wish(), Pack())
+    made = scene([whole], SceneOptions(), Pack())
     assert made["hidden"] == 8 and made["stage"]["what"] == "all coordinates"
     digits = problem_path("pendulum", parts=16, periods=1, digits=30)
-    assert "30 digits" in scene([digits], Wish(), Pack())["runs"][0]["facts"]
+    assert "30 digits" in scene([digits], SceneOptions(), Pack())["runs"][0]["facts"]
     problem = la.problems.get("kepler")
     stored = la.integrate(
         problem.system, "simpson", problem.q0, problem.p0, h=0.05, steps=99, store=tmp_path / "k.zarr"
@@ -338,7 +338,7 @@ def test_in_a_notebook_the_page_has_a_frame_of_its_own():
 
 def test_pages_may_begin_later(tmp_path):
     path = problem_path("double-pendulum", parts=100, periods=50)
-    run = scene([path], Wish(begin=40.0), Pack())["runs"][0]
+    run = scene([path], SceneOptions(begin=40.0), Pack())["runs"][0]
     assert run["begin"] == pytest.approx(40.0, abs=0.011) and run["end"] == 50.0
     path.to_html(tmp_path / "run.html", begin=40.0)
 

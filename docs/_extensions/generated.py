@@ -77,16 +77,13 @@ def problems() -> str:
     from leastaction import problems as catalogue
 
     rows, parts = [], []
-    made_by = catalogue._PROBLEMS | catalogue._DRIVEN
     for name in sorted((*catalogue.names(), *catalogue.driven())):
         problem = catalogue.get(name)
         n, m = problem.system.n, problem.system.m
         known = ", ".join(problem.invariants) or "–"
         inputs = ", ".join(f"`{one}`" for one in problem.system.inputs)
         rows.append([f"[`{name}`](#{name})", n, m or "", inputs, "yes" if problem.has_exact else "", known])
-        module, function = made_by[name]
-        make = getattr(__import__(f"leastaction.problems.{module}", fromlist=[function]), function)
-        settings = ", ".join(f"`{setting}`" for setting in inspect.signature(make).parameters)
+        settings = ", ".join(f"`{setting}`" for setting in inspect.signature(catalogue.maker(name)).parameters)
         parts.append(
             f"({name})=\n### {problem.title}\n\n`la.problems.get({name!r})`. {problem.description}\n\n"
             + (f"Settings: {settings}. " if settings else "")

@@ -11,7 +11,7 @@ from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxRole
 
-from _extensions.reference import escaped, sections
+from _extensions.reference import escaped, returned, sections
 
 # How names are written in text, and what they are called in the reference.
 OWNERS = {
@@ -74,6 +74,12 @@ def drop_methods(app: Sphinx, what: str, name: str, thing: Any, options: Any, li
         del lines[begin : heads[0] if heads else len(lines)]
 
 
+def tell_returns(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """A function whose docstring does not say what comes back has it in its annotation."""
+    if what in ("function", "method") and (kind := returned(thing)):
+        lines += ["", "Returns", "-------", re.sub(r"NDArray\[\w+\]|FloatArray", "ndarray", kind), ""]
+
+
 def hide_constructor(
     app: Sphinx, what: str, name: str, thing: Any, options: Any, signature: str | None, returns: str | None
 ) -> tuple[str, None] | None:
@@ -86,6 +92,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-read", link_code)
     app.connect("missing-reference", leave_as_code)
     app.connect("autodoc-process-docstring", drop_methods, priority=100)  # before numpydoc
+    app.connect("autodoc-process-docstring", tell_returns, priority=100)
     app.connect("autodoc-process-docstring", mend, priority=900)  # after numpydoc
     app.connect("autodoc-process-signature", hide_constructor)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,11 +1,13 @@
 """The reference: one page for every public name, and the pages that list them.
 
-Which methods of a class are public stands in its docstring: the names of its Methods section.
+Which methods of a class are public stands in its docstring: the names of its Methods section. Results of the analysis
+have no other methods, and no such section.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any
 
 import leastaction as la
@@ -85,9 +87,19 @@ def sections(thing: Any) -> dict[str, list[str]]:
 
 
 def methods(cls: type) -> list[str]:
-    """The public methods of a class: those that its docstring lists."""
-    listed = sections(cls).get("Methods", [])
-    return [line.split("(")[0].strip() for line in listed if line and not line.startswith(" ")]
+    """The public methods of a class: those that its docstring lists; of a result of the analysis, all of them."""
+    if cls.__module__.startswith("leastaction.analysis."):
+        return [name for name, _ in inspect.getmembers(cls, inspect.isroutine) if not name.startswith("_")]
+    listed = [line for line in sections(cls).get("Methods", []) if line and not line.startswith(" ")]
+    return re.findall(r"[A-Za-z]\w*", re.sub(r"\(.*?\)", "", ", ".join(listed)))
+
+
+def returned(function: Any) -> str:
+    """What a function returns, by its annotation, where its docstring does not tell more; "" where neither does."""
+    if "Returns" in sections(function):
+        return ""
+    annotation = inspect.signature(inspect.unwrap(function)).return_annotation
+    return annotation if isinstance(annotation, str) and annotation not in ("None", "Any") else ""
 
 
 def summary(thing: Any) -> str:

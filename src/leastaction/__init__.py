@@ -69,7 +69,8 @@ looks.momenta.append(_momenta)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """The public face alone."""
+    return list(__all__)
 
 
 __all__ = [

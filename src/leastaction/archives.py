@@ -111,10 +111,6 @@ def resume(
     progress : bool, default False
         Show a progress bar.
 
-    Returns
-    -------
-    StoredPath or Paths
-
     Raises
     ------
     StoreError

@@ -248,10 +248,9 @@ def _reproduce(options: argparse.Namespace) -> int:
 
 
 def _print_table(header: list[str], rows: list[list[Any]]) -> None:
-    text = [header, *([str(entry) for entry in row] for row in rows)]
-    widths = [max(len(row[i]) for row in text) for i in range(len(header))]
-    for row in text:
-        print("  ".join(entry.ljust(width) for entry, width in zip(row, widths, strict=True)).rstrip())
+    from leastaction.printing import table
+
+    print(table(header, [[str(entry) for entry in row] for row in rows], left=len(header)))
 
 
 def _number(text: str) -> str:
@@ -574,10 +573,11 @@ def _problems(options: argparse.Namespace) -> int:
 
 def _problem(problem: Any) -> int:
     """The facts about one problem; a published state is printed beside the computed one."""
+    from leastaction.numbers.notation import readable
     from leastaction.problems.comparison import METHOD, compare
 
     print(f"{problem.title}. {problem.description}\nSource: {problem.source}")
-    print(", ".join(f"{name} = {value}" for name, value in problem.settings.items()))
+    print(", ".join(f"{name} = {readable(value)}" for name, value in problem.settings.items()))
     if problem.reference is None:
         print("An exact solution is known." if problem.has_exact else "No state of its motion is published.")
         return 0

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.analysis.tables import table
+from leastaction.analysis import figures
+from leastaction.printing import table
 from leastaction.results.impulses import accumulated
 from leastaction.results.path import Path
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from leastaction.analysis.symmetries import Symmetries, Symmetry
 
 FloatArray = NDArray[np.float64]
@@ -59,10 +58,10 @@ class Kept:
 
 
 @dataclass(frozen=True, eq=False)
-class Conservation:
+class Conservation(figures.Drawn, picture=figures.draw_conservation):
     """Which constants of the motion a run preserved, and how well. `la.analysis.Symmetries.check` gives it.
 
-    It is a sequence of `la.analysis.Kept`, by place or by name.
+    It is a sequence of `la.analysis.Kept`, by place or by name. `plot` draws |J − J₀| / size of each over time.
 
     Attributes
     ----------
@@ -71,18 +70,12 @@ class Conservation:
     kept : tuple of Kept
         One entry for each constant.
 
-    Methods
-    -------
-    plot(ax)
-        Draw the drift of each constant.
-
     Examples
     --------
     >>> import leastaction as la
     >>> kepler = la.problems.get("kepler")
     >>> path = la.integrate(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.05, steps=100)
-    >>> kept = la.analysis.symmetries(kepler.system).check(path)
-    >>> kept["energy"].exactly  # bounded, but no round-off
+    >>> la.analysis.symmetries(kepler.system).check(path)["energy"].exactly  # bounded, but no round-off
     False
     """
 
@@ -113,22 +106,6 @@ class Conservation:
         head = f"{path.method.name} on {path.system.name}, h = {path.h:g}, t = {path.t[0]:g} … {path.t[-1]:g}"
         less = " (less what the force brought)" if path.system.forced else ""
         return f"{head}\n" + table([f"constant of the motion{less}", "J₀", "drift", "preserved"], rows)
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw |J − J₀| / size of each constant over time.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw. Without `ax` a new figure is made.
-
-        Returns
-        -------
-        matplotlib axes
-        """
-        from leastaction.analysis.figures import plot_conservation
-
-        return plot_conservation(self, ax)
 
 
 def check(found: Symmetries, path: Path) -> Conservation:

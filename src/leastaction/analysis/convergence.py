@@ -6,33 +6,33 @@ the end of the run. The order is fitted to the larger of the two, each relative 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from leastaction.analysis.cases import Case, answer, as_case, epsilon
+from leastaction.analysis import figures
+from leastaction.analysis.cases import At, Case, case_of
 from leastaction.analysis.fit import Fit, fit_order
-from leastaction.analysis.tables import table
+from leastaction.docstrings import documented
 from leastaction.errors import StepFailed
 from leastaction.methods import Galerkin, Method
 from leastaction.methods import method as method_named
 from leastaction.methods.quadrature import gauss, lobatto
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from leastaction.printing import table
 
 FloatArray = NDArray[np.float64]
-At = Literal["nodes", "end"]
 
 HALVINGS = 7  # how many steps are tried where none are given: t_end / 8 and its halves
 
 
 @dataclass(frozen=True, eq=False)
-class Convergence:
+class Convergence(figures.Drawn, picture=figures.draw_convergence):
     """Errors of a method over steps h, and the order that they show. `la.analysis.convergence` gives it.
+
+    `plot` draws errors over h, log–log, with the fitted line. Hollow points were left out of the fit.
 
     Attributes
     ----------
@@ -50,21 +50,6 @@ class Convergence:
         The fitted order.
     expected : int
         The order of the method.
-    errors : ndarray, shape (K,)
-        The same as `error`.
-
-    Methods
-    -------
-    plot(ax)
-        Draw errors over h.
-
-    Examples
-    --------
-    >>> import leastaction as la
-    >>> kepler = la.problems.get("kepler")
-    >>> found = la.analysis.convergence(kepler, "simpson", [0.04, 0.02, 0.01], t_end=1)
-    >>> round(found.order), found.expected
-    (4, 4)
     """
 
     problem: str
@@ -81,18 +66,11 @@ class Convergence:
 
     @property
     def order(self) -> float:
-        """The fitted order."""
         return self.fit.order
 
     @property
     def expected(self) -> int:
-        """The order of the method."""
         return self.method.order
-
-    @property
-    def errors(self) -> FloatArray:
-        """The same as `error`."""
-        return self.error
 
     def __repr__(self) -> str:
         rows = []
@@ -109,57 +87,33 @@ class Convergence:
             + f"\norder {self.order:.2f} (expected {self.expected}){certain}"
         )
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw errors over h, log–log, with the fitted line. Hollow points were left out of the fit.
 
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw. Without `ax` a new figure is made.
-
-        Returns
-        -------
-        matplotlib axes
-        """
-        from leastaction.analysis.figures import plot_convergence
-
-        return plot_convergence([self], ax)
-
-
+@documented()
 def convergence(
-    problem: Any,
+    system: Any,
     method: str | Method,
-    hs: Sequence[Any] | None = None,
+    q0: Any = None,
+    p0: ArrayLike | None = None,
     *,
+    v0: ArrayLike | None = None,
+    h: Sequence[Any] | None = None,
     t_end: Any = None,
     at: At = "nodes",
     digits: int | None = None,
     params: Mapping[str, Any] | None = None,
+    exact: Callable[..., Any] | None = None,
 ) -> Convergence:
     """Measure the errors of a method over steps h, and the order that they show.
 
     Parameters
     ----------
-    problem : Problem or tuple
-        One of the catalogue, or (system, q0, p0), or (system, q0, p0, exact) with exact(t) ↦ (q, p). Without an exact
-        solution a fine reference of high order takes its place.
-    method : str or method
-        The method.
-    hs : sequence of numbers, optional
-        Steps. Without `hs`: t_end divided by 8, 16, … 512.
-    t_end : number, optional
-        Until when. Without `t_end`: the period of the problem.
-    at : {"nodes", "end"}, default "nodes"
-        The largest error over the run, or the error at t_end.
-    digits : int, optional
-        Decimal digits of the arithmetic. Without `digits` float64. Orders of 8 and more show with 40 digits or so.
-    params : mapping, optional
-        Values of parameters. An `exact` given with the system must be the solution for these.
-
-    Returns
-    -------
-    Convergence
-        A table that prints itself.
+    {case, method}
+    h : sequence of numbers, optional
+        Steps. Without `h`: t_end divided by 8, 16, … 512.
+    {t_end, at, digits, params}
+    exact : callable, optional
+        The solution, exact(t) ↦ (q, p), for these parameters. Where none is known a fine reference of high order takes
+        its place.
 
     Raises
     ------
@@ -170,7 +124,7 @@ def convergence(
     --------
     >>> import leastaction as la
     >>> kepler = la.problems.get("kepler")
-    >>> la.analysis.convergence(kepler, "simpson", ["1/16", "1/32", "1/64", "1/128"], t_end=1, digits=30)
+    >>> la.analysis.convergence(kepler, "simpson", h=["1/16", "1/32", "1/64", "1/128"], t_end=1, digits=30)
     P2N3Q4Lob on kepler, t = 1, errors over all nodes, 30 digits
             h  error of q  error of p  slope
        0.0625   1.697e-05   2.481e-05         fitted
@@ -182,50 +136,30 @@ def convergence(
     chosen = method_named(method)
     if at not in ("nodes", "end"):
         raise ValueError(f"at must be 'nodes' or 'end'; got {at!r}")
-    case = as_case(problem, digits)
-    if params and not isinstance(problem, tuple):
-        case = replace(case, exact=None)  # the catalogue's exact solution holds for its own parameters only
-    t_end = until(case, t_end)
-    steps = [t_end / 2 ** (3 + k) for k in range(HALVINGS)] if hs is None else list(hs)
+    case, given = case_of(system, q0, p0, v0, h, t_end=t_end, exact=exact, digits=digits, params=params)
+    steps = [case.t_end / 2 ** (3 + k) for k in range(HALVINGS)] if given is None else list(given)
     if len(steps) < 2:
         raise ValueError(f"an order needs errors at two steps at least; got {len(steps)}")
-    rows = [_errors(case, chosen, h, t_end, at, digits, params) for h in steps]
-    rows.sort(key=lambda row: -row[0])
-    h, q, p, error, round_off = np.array(rows).T
-    return Convergence(
-        case.name, chosen, float(t_end), at, digits, h, q, p, error, round_off, fit_order(h, error, round_off)
-    )
+    rows = sorted((_row(case, chosen, step, at) for step in steps), key=lambda row: -row[0])
+    used, q, p, error, round_off = np.array(rows).T
+    fit = fit_order(used, error, round_off)
+    return Convergence(case.name, chosen, float(case.t_end), at, digits, used, q, p, error, round_off, fit)
 
 
-def until(case: Case, t_end: Any) -> Any:
-    until = case.period if t_end is None else t_end
-    if until is None or not np.isfinite(float(until)):
-        raise ValueError(f"{case.name} has no period: say until when with t_end=")
-    return until
-
-
-def _errors(
-    case: Case, chosen: Method, h: Any, t_end: Any, at: At, digits: int | None, params: Mapping[str, Any] | None
-) -> tuple[float, float, float, float, float]:
-    """h, the errors of q and p, the larger of the two relative errors, and the round-off in that error."""
+def _row(case: Case, chosen: Method, h: Any, at: At) -> tuple[float, ...]:
+    """|h|, the errors of q and p, the larger of the two relative errors, and the round-off in that error."""
     try:
-        path = case.run(chosen, h, t_end, digits, params=params)
+        path = case.run(chosen, h)
     except StepFailed:
         return abs(float(h)), np.nan, np.nan, np.nan, np.nan
-    known = answer(case, path, digits)
-    rows = slice(None) if at == "nodes" else slice(-1, None)
-    away = [float(abs(x - y)[rows].max()) for x, y in ((path.q, known.q), (path.p, known.p))]
-    size = [float(abs(x).max()) or 1.0 for x in (known.q, known.p)]
-    # Rounding is a random walk over the steps, and no answer is known better than to its last digits.
-    steps = round(float((path.t[-1] - path.t[0]) / path.h))
-    round_off = epsilon(digits) * np.sqrt(max(steps, 1)) / 4 + known.uncertainty
-    larger = max(x / y for x, y in zip(away, size, strict=True))
-    return abs(float(path.h)), away[0], away[1], larger, float(round_off)
+    return abs(float(path.h)), *case.errors(path, at)
 
 
 @dataclass(frozen=True, eq=False)
-class OrderTable:
+class OrderTable(figures.Drawn, picture=figures.draw_convergence):
     """Measured orders of members PsNrQu over s and r: the Galerkin paper's Tables 1 (Gauss) and 2 (Lobatto).
+
+    `la.analysis.order_table` gives it. `plot` draws the errors of all members over h.
 
     Attributes
     ----------
@@ -239,19 +173,6 @@ class OrderTable:
         min(2s, u).
     results : tuple of Convergence
         The measurements.
-
-    Methods
-    -------
-    plot(ax)
-        Draw the errors of all members over h.
-
-    Examples
-    --------
-    >>> import leastaction as la
-    >>> kepler = la.problems.get("kepler")
-    >>> table = la.analysis.order_table(kepler, "Gau", [0.04, 0.02, 0.01], s=(1, 2), r=(2,), t_end=1)
-    >>> table.orders.round(1)
-    array([[2., 4.]])
     """
 
     family: Literal["Gau", "Lob"]
@@ -262,41 +183,27 @@ class OrderTable:
     results: tuple[Convergence, ...]
 
     def __repr__(self) -> str:
-        rows = []
-        for i, r in enumerate(self.r):
-            cells = [
-                "" if np.isnan(expected) else f"{order:.2f} ({expected:.0f})"
-                for order, expected in zip(self.orders[i], self.expected[i], strict=True)
-            ]
-            rows.append([f"r = {r}", *cells])
+        cells = np.array([f"{order:.2f} ({expected:.0f})" for order, expected in zip(*self._flat, strict=True)])
+        cells[np.isnan(self.expected.ravel())] = ""
+        rows = [[f"r = {r}", *row] for r, row in zip(self.r, cells.reshape(self.orders.shape), strict=True)]
         name = "Gauss" if self.family == "Gau" else "Lobatto"
-        one = self.results[0]
-        return f"{name} on {one.problem}: measured order (expected min(2s, u))\n" + table(
-            ["", *(f"s = {s}" for s in self.s)], rows
-        )
+        head = f"{name} on {self.results[0].problem}: measured order (expected min(2s, u))\n"
+        return head + table(["", *(f"s = {s}" for s in self.s)], rows)
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the errors of all members over h.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw. Without `ax` a new figure is made.
-
-        Returns
-        -------
-        matplotlib axes
-        """
-        from leastaction.analysis.figures import plot_convergence
-
-        return plot_convergence(list(self.results), ax)
+    @property
+    def _flat(self) -> tuple[FloatArray, FloatArray]:
+        return self.orders.ravel(), self.expected.ravel()
 
 
+@documented()
 def order_table(
-    problem: Any,
+    system: Any,
     family: Literal["Gau", "Lob"],
-    hs: Sequence[Any] | None = None,
+    q0: Any = None,
+    p0: ArrayLike | None = None,
     *,
+    v0: ArrayLike | None = None,
+    h: Sequence[Any] | None = None,
     s: Sequence[int] = (1, 2, 3, 4, 5),
     r: Sequence[int] = (2, 3, 4, 5),
     t_end: Any = None,
@@ -307,27 +214,21 @@ def order_table(
 
     Parameters
     ----------
-    problem : Problem or tuple
-        As for `la.analysis.convergence`.
+    {case}
     family : {"Gau", "Lob"}
         "Gau" gives the Galerkin paper's Table 1, "Lob" Table 2.
-    hs, t_end, at, digits
+    h, t_end, at, digits
         As for `la.analysis.convergence`.
     s : sequence of int, default (1, 2, 3, 4, 5)
         Degrees.
     r : sequence of int, default (2, 3, 4, 5)
         Numbers of nodes.
 
-    Returns
-    -------
-    OrderTable
-        A table that prints itself.
-
     Examples
     --------
     >>> import leastaction as la
     >>> kepler = la.problems.get("kepler")
-    >>> la.analysis.order_table(kepler, "Lob", [0.04, 0.02, 0.01], s=(1, 2), r=(2, 3), t_end=1).expected
+    >>> la.analysis.order_table(kepler, "Lob", h=[0.04, 0.02, 0.01], s=(1, 2), r=(2, 3), t_end=1).expected
     array([[2., 2.],
            [2., 4.]])
     """
@@ -339,7 +240,8 @@ def order_table(
     for i, nodes in enumerate(r):
         for j, degree in enumerate(s):
             if nodes >= degree:
-                found = convergence(problem, Galerkin(degree, rule(nodes)), hs, t_end=t_end, at=at, digits=digits)
+                member = Galerkin(degree, rule(nodes))
+                found = convergence(system, member, q0, p0, v0=v0, h=h, t_end=t_end, at=at, digits=digits)
                 orders[i, j], expected[i, j] = found.order, found.expected
                 results.append(found)
     return OrderTable(family, tuple(s), tuple(r), orders, expected, tuple(results))

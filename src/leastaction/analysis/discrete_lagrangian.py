@@ -32,15 +32,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.analysis.fit import Fit, fit_order
 from leastaction.analysis.symmetries import Symmetry
-from leastaction.analysis.tables import table
+from leastaction.backends.flint.boundary import Boundary
+from leastaction.docstrings import documented
 from leastaction.integrate import integrate
 from leastaction.linear import Quadratic
 from leastaction.methods import Composition, Galerkin, Method, galerkin
 from leastaction.methods import method as method_named
 from leastaction.methods.quadrature import gauss
+from leastaction.numbers.conversion import ball, balls, mpf, mpfs
+from leastaction.numbers.precision import flint_bits
 from leastaction.numbers.rounding import Digits, all_finite
+from leastaction.printing import table
 from leastaction.results.path import Path
 from leastaction.run.checks import number
+from leastaction.step.form import step_of
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import check_system
 
@@ -51,6 +56,7 @@ BEYOND = 6  # degrees by which a fine member exceeds the order it is to judge
 HALVINGS = 5
 
 
+@documented()
 def discrete_lagrangian(
     system: Lagrangian | Quadratic,
     method: str | Method,
@@ -77,14 +83,9 @@ def discrete_lagrangian(
         A member PsNrQu.
     h : number
         The step.
-    params : mapping, optional
-        Values of parameters, in place of the defaults.
+    {params}
     digits : int, optional
         Decimal digits of the values. Without `digits` they are floats, correct to the last bit.
-
-    Returns
-    -------
-    DiscreteLagrangian
 
     Raises
     ------
@@ -152,47 +153,6 @@ class DiscreteLagrangian:
     ----------
     system, method, h, params, digits
         What it was made of.
-
-    Methods
-    -------
-    inner(q0, q1)
-        The positions inside the step.
-    D1(q0, q1)
-        D₁L_d = −p_k.
-    D2(q0, q1)
-        D₂L_d = p_{k+1}.
-    D11(q0, q1)
-        D₁D₁L_d.
-    D12(q0, q1)
-        D₁D₂L_d.
-    D22(q0, q1)
-        D₂D₂L_d.
-    left(q0, q1)
-        The left discrete Legendre transform.
-    right(q0, q1)
-        The right discrete Legendre transform.
-    next(q0, q1)
-        The two-point map.
-    agreement(q0, q1)
-        How far the two-point map is from a step of `la.integrate`.
-    symplectic_form(q0, q1)
-        The discrete symplectic form.
-    symplectic_defect(q0, q1)
-        By how much the two-point map changes the symplectic form.
-    momentum_maps(symmetry, q0, q1)
-        The discrete momentum maps.
-    exact(degree)
-        The exact discrete Lagrangian, by a member of high degree.
-    variational_order(q0)
-        The order by which L_d differs from the exact one.
-
-    Examples
-    --------
-    >>> import numpy as np, leastaction as la
-    >>> free = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2, n=1)
-    >>> Ld = la.discrete_lagrangian(free, "simpson", h=0.5)
-    >>> Ld([0.0], [1.0]), Ld.D2([0.0], [1.0])
-    (1.0, array([2.]))
     """
 
     system: Lagrangian
@@ -211,11 +171,6 @@ class DiscreteLagrangian:
 
     @cached_property
     def _boundary(self) -> Any:
-        from leastaction.backends.flint.boundary import Boundary
-        from leastaction.numbers.conversion import ball, balls
-        from leastaction.numbers.precision import flint_bits
-        from leastaction.step.form import step_of
-
         reals, bits = self._reals, self._reals.bits + SPARE_BITS
         digits = math.ceil(bits * math.log10(2)) + 2
         with flint_bits(bits):
@@ -225,9 +180,6 @@ class DiscreteLagrangian:
 
     def _between(self, q0: ArrayLike, q1: ArrayLike, t: Any) -> dict[str, Any]:
         """Everything that is computed for two positions, as mpmath numbers."""
-        from leastaction.numbers.conversion import ball, balls, mpf, mpfs
-        from leastaction.numbers.precision import flint_bits
-
         left, right, n = self._position("q0", q0), self._position("q1", q1), self.system.n
         boundary = self._boundary
         with flint_bits(self._reals.bits + SPARE_BITS):
@@ -275,157 +227,58 @@ class DiscreteLagrangian:
         """L_d(q0, q1)."""
         return self._rounded(self._between(q0, q1, t)["L"])
 
+    @documented("ends")
     def inner(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> NDArray[Any]:
-        """q^0 … q^s: the positions at the control points of the step, those inside from R_ν = 0.
-
-        Parameters
-        ----------
-        q0, q1 : array_like, shape (n,)
-            The ends of the step.
-        t : number, default 0
-            The time at q0.
-
-        Returns
-        -------
-        ndarray, shape (s + 1, n)
-        """
+        """q^0 … q^s, (s + 1, n): the positions at the control points of the step, those inside from R_ν = 0."""
         left, z = self._position("q0", q0), self._between(q0, q1, t)["inner"]
         with self._reals.working():
             return self._rounded(np.concatenate([left[None], left + z]))
 
+    @documented("ends")
     def D1(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> NDArray[Any]:
-        """D₁L_d = −p_k.
-
-        Parameters
-        ----------
-        q0, q1 : array_like, shape (n,)
-            The ends of the step.
-        t : number, default 0
-            The time at q0.
-
-        Returns
-        -------
-        ndarray, shape (n,)
-        """
+        """D₁L_d = −p_k, shape (n,)."""
         with self._reals.working():
             return self._rounded(-self._between(q0, q1, t)["p_left"])
 
+    @documented("ends")
     def D2(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> NDArray[Any]:
-        """D₂L_d = p_{k+1}.
-
-        Parameters
-        ----------
-        q0, q1 : array_like, shape (n,)
-            The ends of the step.
-        t : number, default 0
-            The time at q0.
-
-        Returns
-        -------
-        ndarray, shape (n,)
-        """
+        """D₂L_d = p_{k+1}, shape (n,)."""
         return self._rounded(self._between(q0, q1, t)["p_right"])
 
+    @documented("ends")
     def D11(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> NDArray[Any]:
-        """D₁D₁L_d.
-
-        Parameters
-        ----------
-        q0, q1 : array_like, shape (n,)
-            The ends of the step.
-        t : number, default 0
-            The time at q0.
-
-        Returns
-        -------
-        ndarray, shape (n, n)
-        """
+        """D₁D₁L_d, shape (n, n)."""
         return self._rounded(self._between(q0, q1, t)["D11"])
 
+    @documented("ends")
     def D12(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> NDArray[Any]:
-        """D₁D₂L_d. It is regular where the method's step is.
-
-        Parameters
-        ----------
-        q0, q1 : array_like, shape (n,)
-            The ends of the step.
-        t : number, default 0
-            The time at q0.
-
-        Returns
-        -------
-        ndarray, shape (n, n)
-            Row i by q0_i, column j by q1_j.
-        """
+        """D₁D₂L_d, shape (n, n): row i by q0_i, column j by q1_j. It is regular where the method's step is."""
         return self._rounded(self._between(q0, q1, t)["D12"])
 
+    @documented("ends")
     def D22(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> NDArray[Any]:
-        """D₂D₂L_d.
-
-        Parameters
-        ----------
-        q0, q1 : array_like, shape (n,)
-            The ends of the step.
-        t : number, default 0
-            The time at q0.
-
-        Returns
-        -------
-        ndarray, shape (n, n)
-        """
+        """D₂D₂L_d, shape (n, n)."""
         return self._rounded(self._between(q0, q1, t)["D22"])
 
+    @documented("ends")
     def left(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The left discrete Legendre transform: (q0, p0) with p0 = −D₁L_d.
-
-        Parameters
-        ----------
-        q0, q1 : array_like, shape (n,)
-            The ends of the step.
-        t : number, default 0
-            The time at q0.
-
-        Returns
-        -------
-        q0, p0 : ndarray, shape (n,)
-        """
+        """The left discrete Legendre transform: (q0, p0) with p0 = −D₁L_d."""
         return self._rounded(self._position("q0", q0)), self._rounded(self._between(q0, q1, t)["p_left"])
 
+    @documented("ends")
     def right(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The right discrete Legendre transform: (q1, p1) with p1 = D₂L_d.
-
-        Parameters
-        ----------
-        q0, q1 : array_like, shape (n,)
-            The ends of the step.
-        t : number, default 0
-            The time at q0.
-
-        Returns
-        -------
-        q1, p1 : ndarray, shape (n,)
-        """
+        """The right discrete Legendre transform: (q1, p1) with p1 = D₂L_d."""
         return self._rounded(self._position("q1", q1)), self.D2(q0, q1, t)
 
     # The two-point map.
 
+    @documented("ends")
     def next(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> NDArray[Any]:
-        """q2 of the two-point map (q0, q1) ↦ (q1, q2).
+        """q2, shape (n,), of the two-point map (q0, q1) ↦ (q1, q2).
 
         D₂L_d(q0, q1) + D₁L_d(q1, q2) = 0 is the step from q1 with the momentum D₂L_d(q0, q1), and is solved as every
         step is. Where h is so long that L_d takes another motion between q1 and the q2 of that step, an ArithmeticError
         says so.
-
-        Parameters
-        ----------
-        q0, q1 : array_like, shape (n,)
-            Two positions, h apart in time.
-        t : number, default 0
-            The time at q0.
-
-        Returns
-        -------
-        ndarray, shape (n,)
         """
         return self._rounded(self._next(q0, q1, t)[0])
 
@@ -454,22 +307,12 @@ class DiscreteLagrangian:
         how = {"h": self.h, "steps": 1, "params": dict(self.params), "digits": digits}
         return integrate(self.system, self.method, q, p, t0=t, **how)
 
+    @documented("ends")
     def agreement(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> float:
         """How far the two-point map is from a step of `la.integrate`, relative: round-off.
 
         The step of `la.integrate` from the right Legendre transform (q1, p1) leads to (q2, D₂L_d(q1, q2)), and p1 is
         −D₁L_d(q1, q2).
-
-        Parameters
-        ----------
-        q0, q1 : array_like, shape (n,)
-            Two positions, h apart in time.
-        t : number, default 0
-            The time at q0.
-
-        Returns
-        -------
-        float
         """
         q2, before, after = self._next(q0, q1, t)
         reals, second = self._reals, self._position("q1", q1)
@@ -484,36 +327,14 @@ class DiscreteLagrangian:
 
     # Structure.
 
+    @documented("ends")
     def symplectic_form(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> NDArray[Any]:
-        """Ω with Ω(δ, ε) = δᵀ Ω ε on displacements (δq0, δq1): ((0, D₁D₂L_d), (−(D₁D₂L_d)ᵀ, 0)).
-
-        Parameters
-        ----------
-        q0, q1 : array_like, shape (n,)
-            The ends of the step.
-        t : number, default 0
-            The time at q0.
-
-        Returns
-        -------
-        ndarray, shape (2n, 2n)
-        """
+        """Ω, (2n, 2n), with Ω(δ, ε) = δᵀ Ω ε on displacements (δq0, δq1): ((0, D₁D₂L_d), (−(D₁D₂L_d)ᵀ, 0))."""
         return self._rounded(_form(self._between(q0, q1, t)["D12"]))
 
+    @documented("ends")
     def symplectic_defect(self, q0: ArrayLike, q1: ArrayLike, t: Any = 0) -> float:
-        """‖Φ'ᵀ Ω Φ' − Ω‖ / ‖Ω‖ (Frobenius) of the two-point map Φ: round-off.
-
-        Parameters
-        ----------
-        q0, q1 : array_like, shape (n,)
-            Two positions, h apart in time.
-        t : number, default 0
-            The time at q0.
-
-        Returns
-        -------
-        float
-        """
+        """‖Φ'ᵀ Ω Φ' − Ω‖ / ‖Ω‖ (Frobenius) of the two-point map Φ: round-off."""
         n, (_, before, after) = self.system.n, self._next(q0, q1, t)
         with self._reals.working():
             inverse = np.array((mpmath.matrix(after["D12"].tolist()) ** -1).tolist(), dtype=object)
@@ -523,6 +344,7 @@ class DiscreteLagrangian:
             old, new = _form(before["D12"]), _form(after["D12"])
             return float(_norm(slope.T @ new @ slope - old) / _norm(old))
 
+    @documented()
     def momentum_maps(
         self, symmetry: Symmetry | Callable[[NDArray[Any]], ArrayLike], q0: ArrayLike, q1: ArrayLike, t: Any = 0
     ) -> tuple[Any, Any]:
@@ -532,14 +354,7 @@ class DiscreteLagrangian:
         ----------
         symmetry : Symmetry or callable
             One of `la.analysis.symmetries`, or a function q ↦ ξ(q).
-        q0, q1 : array_like, shape (n,)
-            The ends of the step.
-        t : number, default 0
-            The time at q0.
-
-        Returns
-        -------
-        left, right : float
+        {ends}
         """
         found = self._between(q0, q1, t)
         left, right = self._position("q0", q0), self._position("q1", q1)
@@ -560,10 +375,6 @@ class DiscreteLagrangian:
         ----------
         degree : int, optional
             Without `degree`: the order of this method and six more.
-
-        Returns
-        -------
-        DiscreteLagrangian
         """
         s = self.method.order + BEYOND if degree is None else degree
         return DiscreteLagrangian(self.system, galerkin(s, gauss(s)), self.h, self.params, self.digits)
@@ -574,7 +385,7 @@ class DiscreteLagrangian:
         *,
         v0: ArrayLike | None = None,
         p0: ArrayLike | None = None,
-        hs: Sequence[Any] | None = None,
+        h: Sequence[Any] | None = None,
         t: Any = 0,
         digits: int = ORDER_DIGITS,
     ) -> VariationalOrder:
@@ -589,34 +400,30 @@ class DiscreteLagrangian:
             Where the motion begins.
         v0, p0 : array_like, shape (n,), optional
             Its velocity or momentum there.
-        hs : sequence of numbers, optional
-            Steps. Without `hs`: h, h/2, … h/32.
+        h : sequence of numbers, optional
+            Steps. Without `h`: h, h/2, … h/32.
         t : number, default 0
             The time at q0.
         digits : int, default 60
             Decimal digits of the arithmetic.
-
-        Returns
-        -------
-        VariationalOrder
         """
         reals = Digits(digits)
         with reals.working():
-            steps = [self._h / 2**k for k in range(HALVINGS + 1)] if hs is None else [number("h", h, reals) for h in hs]
-        steps = sorted(steps, key=lambda h: -abs(h))
+            steps = [self._h / 2**k for k in range(HALVINGS + 1)] if h is None else [number("h", x, reals) for x in h]
+        steps = sorted(steps, key=lambda x: -abs(x))
         if len(steps) < 2:
             raise ValueError(f"an order needs errors at two steps at least; got {len(steps)}")
         errors = []
-        for h in steps:
-            own = DiscreteLagrangian(self.system, self.method, h, self.params, digits)
+        for step in steps:
+            own = DiscreteLagrangian(self.system, self.method, step, self.params, digits)
             fine = own.exact()
-            how = {"t0": t, "h": h, "steps": 1, "params": dict(self.params), "digits": digits}
+            how = {"t0": t, "h": step, "steps": 1, "params": dict(self.params), "digits": digits}
             end = integrate(self.system, fine.method, q0, p0, v0=v0, **how).q[-1]
             with reals.working():
                 errors.append(float(abs(own(q0, end, t) - fine(q0, end, t))))
-        h, e = np.abs(np.array(steps, float)), np.array(errors)
-        fit = fit_order(h, e, np.full(len(h), 10.0**-digits * max(e)))
-        return VariationalOrder(self.method, h, e, fit)
+        used, e = np.abs(np.array(steps, float)), np.array(errors)
+        fit = fit_order(used, e, np.full(len(used), 10.0**-digits * max(e)))
+        return VariationalOrder(self.method, used, e, fit)
 
     def __repr__(self) -> str:
         return f"DiscreteLagrangian({self.system.name}, {self.method.name}, h = {float(self._h):g})"
@@ -650,17 +457,14 @@ class VariationalOrder:
 
     @property
     def order(self) -> float:
-        """The fitted slope, less one."""
         return self.fit.order - 1
 
     def __repr__(self) -> str:
-        rows = [[f"{h:.6g}", f"{e:.3e}", "" if np.isnan(s) else f"{s - 1:.3f}"] for h, e, s in self._rows()]
+        parts = zip(self.h, self.error, self.fit.slopes, strict=True)
+        rows = [[f"{h:.6g}", f"{e:.3e}", "" if np.isnan(s) else f"{s - 1:.3f}"] for h, e, s in parts]
         return f"{self.method.name}: variational order {self.order:.3f}, min(2s, u) = {self.method.order}\n" + table(
             ["h", "|L_d − exact|", "order"], rows, 0
         )
-
-    def _rows(self) -> Any:
-        return zip(self.h, self.error, self.fit.slopes, strict=True)
 
 
 def _form(D12: NDArray[Any]) -> NDArray[Any]:

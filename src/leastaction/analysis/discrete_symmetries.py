@@ -35,7 +35,7 @@ SAME_VALUE, SAME_COMPONENT = 1e-12, 1e-9  # relative: of L, of a component of it
 
 @dataclass(frozen=True, eq=False)
 class DiscreteSymmetry:
-    """A permutation or reflection of coordinates that leaves L unchanged: q ↦ P q, v ↦ P v.
+    """A permutation or reflection of coordinates, q ↦ P q, that leaves L unchanged. `la.analysis.symmetries` gives it.
 
     ``one(q)`` is P q, for one configuration (n,) or many (K, n).
 
@@ -45,13 +45,6 @@ class DiscreteSymmetry:
         Such as "reflection of q0".
     P : ndarray, shape (n, n)
         One ±1 in each row and column.
-
-    Examples
-    --------
-    >>> import leastaction as la
-    >>> found = la.analysis.symmetries(la.problems.get("kepler").system)
-    >>> found.discrete[0], found.discrete[0]([1.0, 2.0])
-    (reflection of q0, array([-1.,  2.]))
     """
 
     name: str
@@ -230,19 +223,9 @@ def _plainness(candidate: Signed) -> tuple[Any, ...]:
 
 def _cycles(order: tuple[int, ...]) -> list[list[int]]:
     """Where coordinates go: q_i takes the place of the next in its cycle."""
-    to = {k: i for i, k in enumerate(order)}
-    seen: set[int] = set()
-    found = []
-    for i in range(len(order)):
-        if i in seen or to[i] == i:
-            continue
-        cycle, k = [], i
-        while k not in seen:
-            seen.add(k)
-            cycle.append(k)
-            k = to[k]
-        found.append(cycle)
-    return found
+    from sympy.combinatorics import Permutation
+
+    return (~Permutation(list(order))).cyclic_form
 
 
 def describe(candidate: Signed) -> str:

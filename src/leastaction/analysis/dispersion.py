@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.analysis import figures
 from leastaction.analysis.rational_functions import (
     ONE,
     TRUNCATED_COSINE,
@@ -31,32 +32,26 @@ from leastaction.analysis.rational_functions import (
     value,
 )
 from leastaction.analysis.stability import Stability, stability
+from leastaction.docstrings import documented
 from leastaction.methods import Composition, Galerkin, Method, RungeKutta4
 from leastaction.methods import method as method_named
 from leastaction.methods.oscillator import exact_step, positive_roots
 
 if TYPE_CHECKING:
     import sympy
-    from matplotlib.axes import Axes
 
 FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Leading:
-    """The first term of a series, coefficient · x^power.
+    """The first term of a series, coefficient · x^power. `la.analysis.dispersion` gives it.
 
     Attributes
     ----------
     coefficient : SymPy number
         Exact.
     power : int
-
-    Examples
-    --------
-    >>> import leastaction as la
-    >>> la.analysis.dispersion("verlet").phase_error
-    1/24 x^2 + …
     """
 
     coefficient: Any
@@ -69,10 +64,11 @@ class Leading:
 
 
 @dataclass(frozen=True)
-class Dispersion:
+class Dispersion(figures.Drawn, picture=figures.draw_dispersion):
     """The frequency that a method produces on the harmonic oscillator, and what becomes of the energy.
 
-    x = hω throughout. `la.analysis.dispersion` gives it.
+    x = hω throughout. `la.analysis.dispersion` gives it. `plot` draws |ω_h/ω − 1| and the oscillation of the energy
+    over x, with their first terms.
 
     Attributes
     ----------
@@ -86,29 +82,6 @@ class Dispersion:
         cos θ in x, θ being the angle of one step.
     rho : SymPy expression
         ρ in x: p² + ρ (ωq)² is conserved.
-
-    Methods
-    -------
-    series(terms)
-        ω_h/ω as a series in x.
-    phase(x)
-        The angle of one step.
-    frequency_ratio(x)
-        ω_h/ω.
-    energy(x, k)
-        The energy after k steps.
-    energy_bounds(x)
-        The least and the largest energy.
-    plot(ax)
-        Draw both errors over x.
-
-    Examples
-    --------
-    >>> import leastaction as la
-    >>> simpson = la.analysis.dispersion("simpson")
-    >>> least, largest = simpson.energy_bounds(0.5)
-    >>> round(least, 6), largest
-    (0.499888, 0.5)
     """
 
     method: Method
@@ -117,7 +90,6 @@ class Dispersion:
 
     @property
     def cosine(self) -> sympy.Expr:
-        """cos θ as a SymPy expression in x."""
         from leastaction.analysis.stability import iteration_matrix
 
         M = iteration_matrix(self.method)
@@ -125,7 +97,6 @@ class Dispersion:
 
     @property
     def rho(self) -> sympy.Expr:
-        """ρ as a SymPy expression in x: p² + ρ (ωq)² is conserved."""
         import sympy
 
         if isinstance(self.method, RungeKutta4):
@@ -139,10 +110,6 @@ class Dispersion:
         ----------
         terms : int, default 3
             How many terms beyond the 1.
-
-        Returns
-        -------
-        SymPy expression
         """
         import sympy
 
@@ -155,13 +122,9 @@ class Dispersion:
             found = [to_sympy(a) * x ** (2 * k) for k, a in enumerate(numbers) if a != 0]
         return sympy.Add(*found[: terms + 1])
 
+    @documented("x")
     def phase(self, x: ArrayLike) -> FloatArray:
         """The angle θ of one step, continued from θ ≈ x. Where the method is unstable, θ is a multiple of π.
-
-        Parameters
-        ----------
-        x : array_like
-            hω.
 
         Returns
         -------
@@ -170,18 +133,9 @@ class Dispersion:
         values = np.asarray(x, float)
         return np.array([_phase(self.method, float(y)) for y in values.ravel()]).reshape(values.shape)
 
+    @documented("x")
     def frequency_ratio(self, x: ArrayLike) -> FloatArray:
-        """ω_h/ω.
-
-        Parameters
-        ----------
-        x : array_like
-            hω.
-
-        Returns
-        -------
-        ndarray, of the shape of x
-        """
+        """ω_h/ω, of the shape of x."""
         return self.phase(x) / np.asarray(x, float)
 
     def energy(self, x: float, k: ArrayLike, p0: float = 1.0, wq0: float = 0.0) -> FloatArray:
@@ -253,22 +207,6 @@ class Dispersion:
             f"{self.energy_error!r}"
         )
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw |ω_h/ω − 1| and the oscillation of the energy over x, with their first terms.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw. Without `ax` a new figure is made.
-
-        Returns
-        -------
-        matplotlib axes
-        """
-        from leastaction.analysis.figures import plot_dispersion
-
-        return plot_dispersion(self, ax)
-
 
 @lru_cache(maxsize=128)
 def dispersion(method: str | Method) -> Dispersion:
@@ -278,10 +216,6 @@ def dispersion(method: str | Method) -> Dispersion:
     ----------
     method : str or method
         A symmetric member, or RK4.
-
-    Returns
-    -------
-    Dispersion
 
     Raises
     ------

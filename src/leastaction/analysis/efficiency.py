@@ -8,27 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from leastaction.analysis.cases import answer, as_case
-from leastaction.analysis.convergence import At, until
-from leastaction.analysis.tables import table
+from leastaction.analysis import figures
+from leastaction.analysis.cases import At, case_of
+from leastaction.docstrings import documented
 from leastaction.errors import StepFailed
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from leastaction.printing import table
 
 FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Efficiency:
+class Efficiency(figures.Drawn, picture=figures.draw_efficiency):
     """Errors and run times of methods over steps. `la.analysis.efficiency` gives it.
+
+    `plot` draws error against run time, log–log.
 
     Attributes
     ----------
@@ -44,21 +44,6 @@ class Efficiency:
         Seconds of the shortest repeat.
     noise : float
         The median of the repeats over the shortest, at worst: 1 on a quiet machine.
-
-    Methods
-    -------
-    fastest(error)
-        The method that reaches an error first.
-    plot(ax)
-        Draw error against run time.
-
-    Examples
-    --------
-    >>> import leastaction as la
-    >>> kepler = la.problems.get("kepler")
-    >>> found = la.analysis.efficiency(kepler, ["simpson", "P4N4Q8Gau"], [0.1, 0.05], t_end=1, repeats=1)
-    >>> found.error.shape
-    (2, 2)
     """
 
     problem: str
@@ -74,9 +59,8 @@ class Efficiency:
             for i, chosen in enumerate(self.methods)
             for k in range(len(self.h))
         ]
-        return f"Efficiency on {self.problem} (repeats spread by up to {self.noise:.2f})\n" + table(
-            ["method", "h", "error", "ms"], rows
-        )
+        head = f"Efficiency on {self.problem} (repeats spread by up to {self.noise:.2f})\n"
+        return head + table(["method", "h", "error", "ms"], rows)
 
     def fastest(self, error: float) -> tuple[Method, float]:
         """The method that reaches an error in the shortest time, and the time, interpolated between its runs.
@@ -86,51 +70,32 @@ class Efficiency:
         error : float
             Relative error.
 
-        Returns
-        -------
-        method, seconds
-
         Raises
         ------
         ValueError
             No run reached this error.
         """
-        best: tuple[Method, float] | None = None
+        times: dict[Method, float] = {}
         for i, chosen in enumerate(self.methods):
             fine = np.isfinite(self.error[i]) & (self.error[i] > 0)
             e, t = np.log(self.error[i, fine]), np.log(self.time[i, fine])
-            if not len(e) or not e.min() <= np.log(error):
-                continue
-            order = np.argsort(e)
-            seconds = float(np.exp(np.interp(np.log(error), e[order], t[order])))
-            if best is None or seconds < best[1]:
-                best = (chosen, seconds)
-        if best is None:
+            if len(e) and e.min() <= np.log(error):
+                order = np.argsort(e)
+                times[chosen] = float(np.exp(np.interp(np.log(error), e[order], t[order])))
+        if not times:
             raise ValueError(f"no run reached an error of {error:g}; the least is {np.nanmin(self.error):.1e}")
-        return best
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw error against run time, log–log.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw. Without `ax` a new figure is made.
-
-        Returns
-        -------
-        matplotlib axes
-        """
-        from leastaction.analysis.figures import plot_efficiency
-
-        return plot_efficiency(self, ax)
+        return min(times.items(), key=lambda item: item[1])
 
 
+@documented()
 def efficiency(
-    problem: Any,
+    system: Any,
     methods: Sequence[str | Method],
-    hs: Sequence[float],
+    q0: Any = None,
+    p0: ArrayLike | None = None,
     *,
+    v0: ArrayLike | None = None,
+    h: Sequence[float] | None = None,
     t_end: float | None = None,
     at: At = "nodes",
     repeats: int = 5,
@@ -141,29 +106,20 @@ def efficiency(
 
     Parameters
     ----------
-    problem : Problem or tuple
-        One of the catalogue, or (system, q0, p0), or (system, q0, p0, exact).
+    {case}
     methods : sequence of str or method
         Which methods.
-    hs : sequence of float
+    h : sequence of float
         Which steps.
-    t_end : float, optional
-        Until when. Without `t_end`: the period of the problem.
-    at : {"nodes", "end"}, default "nodes"
-        The largest error over the run, or the error at t_end.
+    {t_end, at}
     repeats : int, default 5
         How often each run is done.
-
-    Returns
-    -------
-    Efficiency
-        A table that prints itself.
 
     Examples
     --------
     >>> import leastaction as la
     >>> kepler = la.problems.get("kepler")
-    >>> found = la.analysis.efficiency(kepler, ["simpson", "P4N4Q8Gau"], [0.1, 0.05], t_end=1, repeats=1)
+    >>> found = la.analysis.efficiency(kepler, ["simpson", "P4N4Q8Gau"], h=[0.1, 0.05], t_end=1, repeats=1)
     >>> bool((found.error[1] < found.error[0]).all())
     True
     """
@@ -172,29 +128,25 @@ def efficiency(
     if repeats < 1:
         raise ValueError(f"repeats must be at least 1; got {repeats!r}")
     chosen = tuple(method_named(m) for m in methods)
-    case = as_case(problem)
-    end = until(case, t_end)
-    h = np.sort(np.asarray(hs, float))[::-1]
-    error, runs = np.full((len(chosen), len(h)), np.nan), []
-    rows = slice(None) if at == "nodes" else slice(-1, None)
+    case, given = case_of(system, q0, p0, v0, h, t_end=t_end)
+    if given is None:
+        raise TypeError("give the steps to be tried: h=[…]")
+    steps = np.sort(np.asarray(given, float))[::-1]
+    error, runs = np.full((len(chosen), len(steps)), np.nan), []
     for i, m in enumerate(chosen):
-        for k, step in enumerate(h):
+        for k, step in enumerate(steps):
             try:
-                path = case.run(m, step, end, None)
+                path = case.run(m, step)
             except StepFailed:
                 continue
-            known = answer(case, path, None)
-            error[i, k] = max(
-                float(np.abs(x - y)[rows].max()) / (float(np.abs(y).max()) or 1.0)
-                for x, y in ((path.q, known.q), (path.p, known.p))
-            )
+            error[i, k] = case.errors(path, at)[2]
             runs.append((i, k))
-    times = np.full((repeats, len(chosen), len(h)), np.nan)
+    times = np.full((repeats, len(chosen), len(steps)), np.nan)
     rng = np.random.default_rng(0)
     for repeat in range(repeats):
         for place in rng.permutation(len(runs)):
             i, k = runs[place]
-            times[repeat, i, k] = case.run(chosen[i], h[k], end, None).stats["run_time"]
+            times[repeat, i, k] = case.run(chosen[i], steps[k]).stats["run_time"]
     shortest = times.min(axis=0)
     noise = float(np.nanmax(np.median(times, axis=0) / shortest)) if runs else float("nan")
-    return Efficiency(case.name, chosen, h, error, shortest, noise)
+    return Efficiency(case.name, chosen, steps, error, shortest, noise)

@@ -20,13 +20,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.analysis.figures import matrix_plot
+from leastaction.analysis import figures
 from leastaction.integrate import integrate
 from leastaction.methods import Galerkin, Method, family
 from leastaction.methods import method as method_named
@@ -34,16 +34,15 @@ from leastaction.methods.quadrature import Quadrature, gauss, lagrange_basis, lo
 from leastaction.numbers.precision import mpmath_digits
 from leastaction.systems.lagrangian import Lagrangian
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 TABLE_DIGITS, MAP_DIGITS = 60, 40
 START = (["3/10", "-1/2"], ["2/5", "7/10"])
 
 
 @dataclass(frozen=True, eq=False)
-class SameMap:
+class SameMap(figures.Drawn, picture=figures.draw_same_map):
     """Whether two methods are the same map. `la.analysis.same_map` gives it.
+
+    `plot` draws how far apart one step leads over h, with a mass that depends on q and with a constant one.
 
     Attributes
     ----------
@@ -57,17 +56,6 @@ class SameMap:
         The steps tried.
     difference, constant_mass_difference : ndarray
         How far one step leads the two apart on a test system, with a mass M(q) and with a constant mass.
-
-    Methods
-    -------
-    plot(ax)
-        Draw the differences over h.
-
-    Examples
-    --------
-    >>> import leastaction as la
-    >>> la.analysis.same_map("P1N1Q2Gau", "midpoint").always
-    True
     """
 
     first: Method
@@ -92,22 +80,6 @@ class SameMap:
             )
         return f"{pair} are different maps, also where the mass is constant"
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw how far apart one step leads over h, with a mass that depends on q and with a constant one.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw. Without `ax` a new figure is made.
-
-        Returns
-        -------
-        matplotlib axes
-        """
-        from leastaction.analysis.figures import plot_same_map
-
-        return plot_same_map(self, ax)
-
 
 def same_map(first: str | Method, second: str | Method) -> SameMap:
     """Whether two methods are the same map: always, for a constant mass, or not at all.
@@ -116,10 +88,6 @@ def same_map(first: str | Method, second: str | Method) -> SameMap:
     ----------
     first, second : str or method
         The two methods.
-
-    Returns
-    -------
-    SameMap
 
     Examples
     --------
@@ -149,8 +117,10 @@ def same_map(first: str | Method, second: str | Method) -> SameMap:
 
 
 @dataclass(frozen=True)
-class Equivalences:
+class Equivalences(figures.Drawn, picture=figures.draw_equivalences):
     """What else a method is. `la.analysis.equivalences` gives it.
+
+    `plot` draws what the method is (1) and is not (0): where the mass is constant, and for every Lagrangian.
 
     Attributes
     ----------
@@ -162,44 +132,12 @@ class Equivalences:
         Whether it is the Lobatto IIIA–IIIB pair with r stages.
     twins : tuple of Galerkin
         Other members, up to s = r, that are the same map where the mass is constant.
-
-    Methods
-    -------
-    plot(ax)
-        Draw what the method is and is not.
-
-    Examples
-    --------
-    >>> import leastaction as la
-    >>> la.analysis.equivalences("P3N3Q6Gau").gauss
-    True
     """
 
     method: Galerkin
     gauss: bool
     lobatto_pair: str
     twins: tuple[Galerkin, ...]
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw what the method is (1) and is not (0): where the mass is constant, and for every Lagrangian.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw. Without `ax` a new figure is made.
-
-        Returns
-        -------
-        matplotlib axes
-        """
-        rows = {
-            "Gauss collocation": (self.gauss, self.gauss),
-            "Lobatto IIIA–IIIB": (self.lobatto_pair != "no", self.lobatto_pair == "always"),
-            **{twin.name: (True, False) for twin in self.twins},
-        }
-        return matrix_plot(
-            list(rows.values()), list(rows), ["constant mass", "every L"], f"what {self.method.name} is", ax
-        )
 
     def __repr__(self) -> str:
         r = self.method.rule.r
@@ -225,10 +163,6 @@ def equivalences(method: str | Method) -> Equivalences:
     ----------
     method : str or method
         A member PsNrQu.
-
-    Returns
-    -------
-    Equivalences
 
     Raises
     ------

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from leastaction.docstrings import documented
 from leastaction.methods import Galerkin
 from leastaction.results.colours import COLOURS, line
 
@@ -14,14 +16,30 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from leastaction.analysis.conservation import Conservation
-    from leastaction.analysis.convergence import Convergence
+    from leastaction.analysis.convergence import Convergence, OrderTable
     from leastaction.analysis.dispersion import Dispersion
     from leastaction.analysis.efficiency import Efficiency
-    from leastaction.analysis.equivalence import SameMap
+    from leastaction.analysis.equivalence import Equivalences, SameMap
     from leastaction.analysis.lyapunov import Lyapunov
     from leastaction.analysis.resonance import Resonance
     from leastaction.analysis.stability import Stability
+    from leastaction.analysis.symmetries import Symmetries
     from leastaction.analysis.symplectic import Structure
+    from leastaction.analysis.tangent import Tangent
+
+
+class Drawn:
+    """A result that draws itself: ``class Stability(Drawn, picture=figures.draw_stability)``."""
+
+    _picture: ClassVar[Callable[..., Axes]]
+
+    def __init_subclass__(cls, picture: Callable[..., Axes]) -> None:
+        cls._picture = staticmethod(picture)
+
+    @documented("ax")
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the result; the description of the class says what is drawn."""
+        return self._picture(self, ax)
 
 
 def axes(ax: Axes | None, width: float = 7.0, height: float = 4.0) -> Axes:
@@ -49,9 +67,27 @@ def matrix_plot(values: Any, rows: list[str], columns: list[str], title: str, ax
     return ax
 
 
-def phase_names(n: int) -> list[str]:
-    """Names of the entries of (q, p)."""
-    return [f"${letter}_{{{i}}}$" for letter in "qp" for i in range(n)]
+def draw_tangent(result: Tangent, ax: Axes | None) -> Axes:
+    names = [f"${letter}_{{{i}}}$" for letter in "qp" for i in range(len(result.q))]
+    return matrix_plot(result.state, names, names, "derivative of the state after by the state before", ax)
+
+
+def draw_symmetries(result: Symmetries, ax: Axes | None) -> Axes:
+    n = result.system.n
+    columns = [f"$A_{{{i}{j}}}$" for i in range(n) for j in range(n)] + [f"$b_{{{i}}}$" for i in range(n)]
+    rows = [np.concatenate([symmetry.A.ravel(), symmetry.b]) for symmetry in result.generators]
+    values = np.array(rows).reshape(len(rows), n * n + n)
+    return matrix_plot(values, list(result.names), columns, f"affine symmetries of {result.system.name}", ax)
+
+
+def draw_equivalences(result: Equivalences, ax: Axes | None) -> Axes:
+    rows = {
+        "Gauss collocation": (result.gauss, result.gauss),
+        "Lobatto IIIA–IIIB": (result.lobatto_pair != "no", result.lobatto_pair == "always"),
+        **{twin.name: (True, False) for twin in result.twins},
+    }
+    title = f"what {result.method.name} is"
+    return matrix_plot(list(rows.values()), list(rows), ["constant mass", "every L"], title, ax)
 
 
 def outside_legend(ax: Axes) -> None:
@@ -69,7 +105,7 @@ def step_ticks(ax: Axes, h: Any) -> None:
         ax.xaxis.set_minor_formatter(NullFormatter())
 
 
-def plot_stability(result: Stability, ax: Axes | None, x: tuple[float, float] | None) -> Axes:
+def draw_stability(result: Stability, ax: Axes | None, x: tuple[float, float] | None = None) -> Axes:
     ax = axes(ax)
     ends = [end for interval in result for end in interval.floats if math.isfinite(end)]
     lower, upper = x if x is not None else (0.0, 1.15 * max(ends) if max(ends) > 0 else 20.0)
@@ -85,7 +121,7 @@ def plot_stability(result: Stability, ax: Axes | None, x: tuple[float, float] | 
     small = large if result.method.name.startswith("rk4") else 1 / large
     ax.plot(points, large, color=COLOURS[0], linewidth=1.2, label=r"$|\lambda_1|$")
     ax.plot(points, small, color=COLOURS[1], linewidth=1.2, linestyle="--", label=r"$|\lambda_2|$")
-    top = max([gap.growth for gap in result.gaps if gap.growth < math.inf and _seen(gap, lower, upper)], default=2.0)
+    top = max([gap.growth for gap in result.gaps if gap.growth < math.inf and lower <= gap.at <= upper], default=2.0)
     highest = max(top - 1, 0.0) * 1.3 or 0.5
     ax.set(xlabel=r"$x = h\omega$", ylabel="modulus of the eigenvalues", xlim=(lower, upper))
     ax.set_ylim(max(0.0, 1 - highest), 1 + highest)
@@ -95,11 +131,7 @@ def plot_stability(result: Stability, ax: Axes | None, x: tuple[float, float] | 
     return ax
 
 
-def _seen(gap: Any, lower: float, upper: float) -> bool:
-    return bool(lower <= gap.at <= upper)
-
-
-def plot_structure(result: Structure, ax: Axes | None) -> Axes:
+def draw_structure(result: Structure, ax: Axes | None) -> Axes:
     ax = axes(ax)
     floor = np.finfo(float).eps / 16  # where exact zeros are drawn
     for i, chosen in enumerate(result.methods):
@@ -114,7 +146,7 @@ def plot_structure(result: Structure, ax: Axes | None) -> Axes:
     return ax
 
 
-def plot_lyapunov(result: Lyapunov, ax: Axes | None) -> Axes:
+def draw_lyapunov(result: Lyapunov, ax: Axes | None) -> Axes:
     ax = axes(ax)
     ax.set_prop_cycle(color=COLOURS)
     for i, last in enumerate(result.exponents):
@@ -130,7 +162,7 @@ def plot_lyapunov(result: Lyapunov, ax: Axes | None) -> Axes:
     return ax
 
 
-def plot_conservation(result: Conservation, ax: Axes | None) -> Axes:
+def draw_conservation(result: Conservation, ax: Axes | None) -> Axes:
     ax = axes(ax)
     floor = np.finfo(float).eps / 16
     for i, one in enumerate(result.kept):
@@ -144,8 +176,9 @@ def plot_conservation(result: Conservation, ax: Axes | None) -> Axes:
     return ax
 
 
-def plot_convergence(results: list[Convergence], ax: Axes | None) -> Axes:
+def draw_convergence(result: Convergence | OrderTable, ax: Axes | None) -> Axes:
     ax = axes(ax)
+    results: Sequence[Convergence] = getattr(result, "results", [result])
     for result in results:
         chosen, fit = result.method, result.fit
         look = line(chosen)
@@ -165,7 +198,7 @@ def plot_convergence(results: list[Convergence], ax: Axes | None) -> Axes:
     return ax
 
 
-def plot_dispersion(result: Dispersion, ax: Axes | None) -> Axes:
+def draw_dispersion(result: Dispersion, ax: Axes | None) -> Axes:
     ax = axes(ax)
     x = np.geomspace(0.02, 3.0, 400)
     phase = np.abs(result.frequency_ratio(x) - 1)
@@ -197,7 +230,7 @@ def _energy_error(result: Dispersion, x: float) -> float:
     return (high - low) / high
 
 
-def plot_same_map(result: SameMap, ax: Axes | None) -> Axes:
+def draw_same_map(result: SameMap, ax: Axes | None) -> Axes:
     ax = axes(ax)
     for values, mark, label in (
         (result.difference, "o-", "mass depends on $q$"),
@@ -211,7 +244,7 @@ def plot_same_map(result: SameMap, ax: Axes | None) -> Axes:
     return ax
 
 
-def plot_efficiency(result: Efficiency, ax: Axes | None) -> Axes:
+def draw_efficiency(result: Efficiency, ax: Axes | None) -> Axes:
     ax = axes(ax)
     for i, chosen in enumerate(result.methods):
         ax.loglog(result.time[i], result.error[i], **line(chosen), markersize=4, linewidth=1, label=chosen.name)
@@ -221,7 +254,7 @@ def plot_efficiency(result: Efficiency, ax: Axes | None) -> Axes:
     return ax
 
 
-def plot_resonance(result: Resonance, ax: Axes | None) -> Axes:
+def draw_resonance(result: Resonance, ax: Axes | None) -> Axes:
     ax = axes(ax)
     wrong = np.array([bool(remark) for remark in result.remark])
     failed = np.isinf(result.error)

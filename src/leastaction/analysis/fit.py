@@ -35,13 +35,6 @@ class Fit:
     settled : bool
         Whether at least three points agree, down to the finest but one above the round-off. If not, the order is a
         guess from the finest three.
-
-    Examples
-    --------
-    >>> import leastaction as la
-    >>> fit = la.analysis.fit_order([0.4, 0.2, 0.1], [1.6e-2, 1e-3, 6.25e-5], [1e-15] * 3)
-    >>> round(fit.order, 6), fit.settled
-    (4.0, True)
     """
 
     order: float
@@ -62,10 +55,6 @@ def fit_order(h: Any, errors: Any, round_off: Any) -> Fit:
         Errors; nan where there is none.
     round_off : array_like, shape (K,)
         What of each error may be round-off.
-
-    Returns
-    -------
-    Fit
 
     Examples
     --------

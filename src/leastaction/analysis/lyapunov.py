@@ -13,15 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.analysis import figures
 from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.backends.rk4 import RK4Stepper
 from leastaction.backends.rows import Row
 from leastaction.backends.stepper import Start
+from leastaction.docstrings import documented
 from leastaction.integrate import integrate
 from leastaction.methods import Method
 from leastaction.run.checks import positive
@@ -29,17 +31,16 @@ from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.projection import tangent_basis
 from leastaction.systems.protocol import require_lagrangian
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 FloatArray = NDArray[np.float64]
 
 MOST_GROWTH = 30.0  # of a column between two QR steps: the smallest exponent loses this factor squared in round-off
 
 
 @dataclass(frozen=True, eq=False)
-class Lyapunov:
+class Lyapunov(figures.Drawn, picture=figures.draw_lyapunov):
     """Lyapunov exponents, largest first, and how they settled. `la.analysis.lyapunov` gives it.
+
+    `plot` draws the estimates over time.
 
     Attributes
     ----------
@@ -53,18 +54,6 @@ class Lyapunov:
         max |λ_i + λ_{2n+1−i}|: zero for a symplectic step and exact arithmetic.
     spread : float
         How far the largest exponent still moved over the second half of the run.
-
-    Methods
-    -------
-    plot(ax)
-        Draw the estimates over time.
-
-    Examples
-    --------
-    >>> import leastaction as la
-    >>> spring = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 0.5 * q[0] ** 2, n=1)
-    >>> abs(la.analysis.lyapunov(spring, "simpson", [1.0], [0.0], h=0.1, steps=1000).largest) < 0.05
-    True
     """
 
     system: Lagrangian
@@ -75,17 +64,14 @@ class Lyapunov:
 
     @property
     def largest(self) -> float:
-        """The largest exponent."""
         return float(self.exponents[0])
 
     @property
     def pairing(self) -> float:
-        """max |λ_i + λ_{2n+1−i}|: zero for a symplectic step and exact arithmetic."""
         return float(np.abs(self.exponents + self.exponents[::-1]).max())
 
     @property
     def spread(self) -> float:
-        """How much the largest exponent still moved over the second half of the run."""
         late = self.history[len(self.history) // 2 :, 0]
         return float(np.ptp(late))
 
@@ -99,23 +85,8 @@ class Lyapunov:
             f"(the largest moved by {self.spread:.2g} over the second half; {pairs})"
         )
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the estimates over time.
 
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw. Without `ax` a new figure is made.
-
-        Returns
-        -------
-        matplotlib axes
-        """
-        from leastaction.analysis.figures import plot_lyapunov
-
-        return plot_lyapunov(self, ax)
-
-
+@documented()
 def lyapunov(
     system: Lagrangian,
     method: str | Method,
@@ -134,24 +105,12 @@ def lyapunov(
     ----------
     system : Lagrangian
         What moves.
-    method : str or method
-        The method.
-    q0 : array_like, shape (n,)
-        Positions at the start.
-    p0, v0 : array_like, shape (n,), optional
-        Momenta or velocities at the start.
-    h : float
-        The step.
+    {method, start, h}
     steps : int
         How many steps to do.
     discard : int, default 0
         Steps at the beginning that turn the directions and do not count.
-    params : mapping, optional
-        Values of parameters, in place of the defaults.
-
-    Returns
-    -------
-    Lyapunov
+    {params}
 
     Raises
     ------

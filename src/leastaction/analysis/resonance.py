@@ -11,22 +11,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.analysis.tables import table
+from leastaction.analysis import figures
+from leastaction.docstrings import documented
 from leastaction.errors import StepFailed, measuring
 from leastaction.integrate import integrate
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
+from leastaction.printing import table
 from leastaction.results.path import Path
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import require_lagrangian
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 FloatArray = NDArray[np.float64]
 
@@ -36,8 +35,10 @@ NEIGHBOURS = 5  # on each side
 
 
 @dataclass(frozen=True, eq=False)
-class Resonance:
+class Resonance(figures.Drawn, picture=figures.draw_resonance):
     """Energy errors of long runs over h. `la.analysis.resonance` gives it.
+
+    `plot` draws the energy error over h; degraded steps in colour, failed ones as lines.
 
     Attributes
     ----------
@@ -55,18 +56,6 @@ class Resonance:
         "", "grows", "stands out", "failed", or several of these.
     degraded : ndarray
         The steps h with a remark.
-
-    Methods
-    -------
-    plot(ax)
-        Draw the energy error over h.
-
-    Examples
-    --------
-    >>> import leastaction as la
-    >>> spring = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 0.5 * q[0] ** 2, n=1)
-    >>> la.analysis.resonance(spring, "P3N4Q6Lob", [1.0], [0.3], [3.05, 3.1, 3.14, 3.18, 3.2], t_end=3140).degraded
-    array([3.14])
     """
 
     system: Lagrangian
@@ -81,7 +70,6 @@ class Resonance:
 
     @property
     def degraded(self) -> FloatArray:
-        """The steps h at which something is wrong."""
         return self.h[[bool(remark) for remark in self.remark]]
 
     def __repr__(self) -> str:
@@ -95,30 +83,16 @@ class Resonance:
                 rows.append([ends, f"{self.error[k].max():.2e}", f"{self.continued[k].max():.0%}", remark])
         return head + ("\n" + table(["h", "energy error", "continued", ""], rows) if rows else "")
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the energy error over h; degraded steps in colour, failed ones as lines.
 
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw. Without `ax` a new figure is made.
-
-        Returns
-        -------
-        matplotlib axes
-        """
-        from leastaction.analysis.figures import plot_resonance
-
-        return plot_resonance(self, ax)
-
-
+@documented()
 def resonance(
     system: Lagrangian,
     method: str | Method,
     q0: ArrayLike,
-    p0: ArrayLike,
-    hs: Sequence[float] | FloatArray,
+    p0: ArrayLike | None = None,
+    h: Sequence[float] | FloatArray | None = None,
     *,
+    v0: ArrayLike | None = None,
     t_end: float,
     params: Mapping[str, Any] | None = None,
 ) -> Resonance:
@@ -128,20 +102,13 @@ def resonance(
     ----------
     system : Lagrangian
         A system without forces that does not depend on time.
-    method : str or method
-        The method.
-    q0, p0 : array_like, shape (n,)
-        The start.
-    hs : sequence of float
+    {method}
+    {start}
+    h : sequence of float
         At least two positive steps.
     t_end : float
         Until when each run goes.
-    params : mapping, optional
-        Values of parameters, in place of the defaults.
-
-    Returns
-    -------
-    Resonance
+    {params}
 
     Raises
     ------
@@ -152,7 +119,7 @@ def resonance(
     --------
     >>> import numpy as np, leastaction as la
     >>> pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
-    >>> scan = la.analysis.resonance(pendulum, "simpson", [1.0], [0.0], [0.1, 0.2, 0.3], t_end=50)
+    >>> scan = la.analysis.resonance(pendulum, "simpson", [1.0], [0.0], h=[0.1, 0.2, 0.3], t_end=50)
     >>> len(scan.degraded)
     0
     """
@@ -163,29 +130,29 @@ def resonance(
             "resonance. Scan the system without its force, or look at path.energy() - path.work()"
         )
     chosen = method_named(method)
-    h = np.sort(np.asarray(hs, float))
-    if h.ndim != 1 or len(h) < 2 or not (h > 0).all():
-        raise ValueError("hs must be two or more positive steps")
-    rows = [_run(system, chosen, q0, p0, float(x), t_end, params) for x in h]
-    error, growth, continued = (np.array([row[k] for row in rows]) for k in range(3))
-    excess = np.array([_excess(error, k) for k in range(len(h))])
+    steps = np.sort(np.atleast_1d(np.asarray([] if h is None else h, float)))
+    if steps.ndim != 1 or len(steps) < 2 or not (steps > 0).all():
+        raise ValueError("h must be two or more positive steps")
+    start = {"q0": q0, "p0": p0, "v0": v0, "params": params}
+    error, growth, continued = np.array([_run(system, chosen, start, float(x), t_end) for x in steps]).T
+    excess = np.array([_excess(error, k) for k in range(len(steps))])
     remarks = []
-    for k in range(len(h)):
+    for k in range(len(steps)):
         found = {
             "failed": np.isinf(error[k]),
             "grows": growth[k] > GROWS,
             "stands out": excess[k] > STANDS_OUT and np.isfinite(error[k]),
         }
         remarks.append(", ".join(name for name, holds in found.items() if holds))
-    return Resonance(system, chosen, float(t_end), h, error, growth, excess, continued, tuple(remarks))
+    return Resonance(system, chosen, float(t_end), steps, error, growth, excess, continued, tuple(remarks))
 
 
 def _run(
-    system: Lagrangian, chosen: Method, q0: ArrayLike, p0: ArrayLike, h: float, t_end: float, params: Any
+    system: Lagrangian, chosen: Method, start: Mapping[str, Any], h: float, t_end: float
 ) -> tuple[float, float, float]:
     try:
         with measuring():
-            path = integrate(system, chosen, q0, p0, h=h, t_end=t_end, params=params)
+            path = integrate(system, chosen, **start, h=h, t_end=t_end)
     except StepFailed as failure:
         return np.inf, np.nan, _continued(failure.path)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -21,7 +21,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.analysis.rational_functions import algebraic, quotient, value, value_at_root
-from leastaction.methods import Composition, Galerkin, Method, RungeKutta4, family, method
+from leastaction.docstrings import documented
+from leastaction.methods import Composition, Galerkin, Method, RungeKutta4, family
+from leastaction.methods import method as method_named
 from leastaction.methods.oscillator import BITS, Rational, Root, bands, exact_step, zeros_between
 from leastaction.numbers.precision import flint_bits
 
@@ -56,7 +58,7 @@ def iteration_matrix(method: str | Method) -> sympy.Matrix:
     """
     import sympy
 
-    chosen = _method(method)
+    chosen = method_named(method)
     x = sympy.Symbol("x")
     if isinstance(chosen, RungeKutta4):
         c, s = 1 - x**2 / 2 + x**4 / 24, x - x**3 / 6
@@ -73,7 +75,7 @@ def iteration_matrix(method: str | Method) -> sympy.Matrix:
 
 @dataclass(frozen=True)
 class Interval:
-    """A stable interval of x = hω. It unpacks into its ends.
+    """A stable interval of x = hω. It unpacks into its ends. `la.analysis.stability` gives it.
 
     Attributes
     ----------
@@ -83,13 +85,6 @@ class Interval:
         Whether the upper end is stable, too.
     floats : tuple of float
         Both ends as floats.
-
-    Examples
-    --------
-    >>> import leastaction as la
-    >>> lower, upper = la.analysis.stability("simpson")[0]
-    >>> upper, 2.5 in la.analysis.stability("simpson")[0]
-    (2*sqrt(2), True)
     """
 
     lower: Any
@@ -107,7 +102,6 @@ class Interval:
 
     @property
     def floats(self) -> tuple[float, float]:
-        """Both ends as floats."""
         return float(self.lower), float(self.upper)
 
     def __repr__(self) -> str:
@@ -119,7 +113,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Gap:
-    """An unstable interval of x = hω.
+    """An unstable interval of x = hω. `la.analysis.stability` gives it.
 
     Gaps of members with s > 10 are thinner than the spacing of floats: then lower == upper, and `width` tells.
 
@@ -135,13 +129,6 @@ class Gap:
         Where; inf means x → ∞.
     width : float
         How wide it is.
-
-    Examples
-    --------
-    >>> import leastaction as la
-    >>> gap = la.analysis.stability("simpson").gaps[0]
-    >>> round(gap.growth, 4), round(gap.at, 4)
-    (1.407, 3.153)
     """
 
     lower: Any
@@ -152,7 +139,6 @@ class Gap:
 
     @property
     def growth(self) -> float:
-        """The largest |λ| of one step."""
         return 1 + self.excess
 
     def __repr__(self) -> str:
@@ -186,22 +172,6 @@ class Stability:
         Whether every step is stable: ρ has no zero and no pole in x > 0 at all.
     trace : SymPy expression
         The trace of the iteration matrix in x: |trace| ≤ 2 where a symplectic method is stable.
-
-    Methods
-    -------
-    stable(x)
-        Whether the method is stable at x.
-    growth(x)
-        The largest modulus of an eigenvalue.
-    plot(ax)
-        Draw the moduli of both eigenvalues.
-
-    Examples
-    --------
-    >>> import leastaction as la
-    >>> verlet = la.analysis.stability("verlet")
-    >>> verlet.stable(1.9), verlet.stable(2.1), la.analysis.stability("midpoint").for_all_h
-    (True, False, True)
     """
 
     method: Method
@@ -210,14 +180,12 @@ class Stability:
 
     @property
     def trace(self) -> sympy.Expr:
-        """The trace of the iteration matrix in x: |trace| ≤ 2 where a symplectic method is stable."""
         import sympy
 
         return sympy.cancel(iteration_matrix(self.method).trace())
 
     @property
     def for_all_h(self) -> bool:
-        """Whether every step is stable: ρ has no zero and no pole in x > 0 at all."""
         return not self.gaps
 
     def __iter__(self) -> Iterator[Interval]:
@@ -236,25 +204,12 @@ class Stability:
         ----------
         x : float
             hω.
-
-        Returns
-        -------
-        bool
         """
         return any(abs(x) in interval for interval in self.intervals)
 
+    @documented("x")
     def growth(self, x: ArrayLike) -> NDArray[np.float64]:
-        """The largest |λ| of one step.
-
-        Parameters
-        ----------
-        x : array_like
-            hω.
-
-        Returns
-        -------
-        ndarray, of the shape of x
-        """
+        """The largest |λ| of one step, of the shape of x."""
         values = np.asarray(x, float)
         return np.array([_growth(self.method, abs(float(y))) for y in values.ravel()]).reshape(values.shape)
 
@@ -264,23 +219,19 @@ class Stability:
         stable = "\n".join(f"  stable    {interval!r}" for interval in self.intervals)
         return f"{self.method.name}, x = hω\n{stable}\n" + "\n".join(f"  unstable  {gap!r}" for gap in self.gaps)
 
+    @documented()
     def plot(self, ax: Axes | None = None, x: tuple[float, float] | None = None) -> Axes:
         """Draw the moduli of both eigenvalues over x = hω, as the Galerkin paper's Figures 4.1 to 4.3.
 
         Parameters
         ----------
-        ax : matplotlib axes, optional
-            Where to draw. Without `ax` a new figure is made.
+        {ax}
         x : tuple of float, optional
             The window.
-
-        Returns
-        -------
-        matplotlib axes
         """
-        from leastaction.analysis.figures import plot_stability
+        from leastaction.analysis.figures import draw_stability
 
-        return plot_stability(self, ax, x)
+        return draw_stability(self, ax, x)
 
 
 @lru_cache(maxsize=256)
@@ -307,24 +258,28 @@ def stability(method: str | Method) -> Stability:
       unstable  (2.828427125, 3.464101615) |λ| up to 1.40703, at x = 3.15296
       unstable  (4.898979486, ∞) |λ| without bound
     """
-    chosen = _method(method)
+    chosen = method_named(method)
     if isinstance(chosen, RungeKutta4):
         return _rk4(chosen)
     step = exact_step(chosen)
     roots, positive = bands(step.rho)
-    ends = [_end(root, chosen) for root in roots]
-    bounds = [0 if _algebraic(chosen) else 0.0, *ends, math.inf]
+    if isinstance(chosen, Galerkin) and chosen.s <= EXACT_DEGREE and chosen.rule.exact:
+        import sympy
+
+        bounds: list[Any] = [sympy.Integer(0), *map(algebraic, roots), sympy.oo]
+    else:
+        bounds = [0.0, *map(float, roots), math.inf]
     intervals, gaps = [], []
     for k, stable in enumerate(positive):
         if stable:
-            intervals.append(Interval(_plain(bounds[k], chosen), _plain(bounds[k + 1], chosen)))
+            intervals.append(Interval(bounds[k], bounds[k + 1]))
             if k and roots[k - 1].order % 2 == 0:
                 gaps.append(Gap(bounds[k], bounds[k], 0.0, float(roots[k - 1]), 0.0))
         else:
             lower, upper = roots[k - 1], roots[k] if k < len(roots) else None
             excess, at = _largest(step.c, lower, upper)
             width = math.inf if upper is None else _distance(lower, upper)
-            gaps.append(Gap(_plain(bounds[k], chosen), _plain(bounds[k + 1], chosen), excess, at, width))
+            gaps.append(Gap(bounds[k], bounds[k + 1], excess, at, width))
     return Stability(chosen, tuple(intervals), tuple(gaps))
 
 
@@ -341,10 +296,6 @@ def stable_for_all_h(max_s: int = 8, max_r: int | None = None) -> tuple[Galerkin
     max_r : int, optional
         Highest number of nodes. Without `max_r`: s + 2.
 
-    Returns
-    -------
-    tuple of Galerkin
-
     Examples
     --------
     >>> import leastaction as la
@@ -358,27 +309,6 @@ def stable_for_all_h(max_s: int = 8, max_r: int | None = None) -> tuple[Galerkin
         if member.s == s and stability(member).for_all_h
     }
     return tuple(sorted(members, key=lambda m: (m.s, m.rule.r, m.rule.family)))
-
-
-def _method(name: str | Method) -> Method:
-    return method(name)
-
-
-def _end(root: Root, chosen: Galerkin | Composition) -> Any:
-    return algebraic(root) if _algebraic(chosen) else float(root)
-
-
-def _algebraic(chosen: Galerkin | Composition) -> bool:
-    return isinstance(chosen, Galerkin) and chosen.s <= EXACT_DEGREE and chosen.rule.exact
-
-
-def _plain(end: Any, chosen: Galerkin | Composition) -> Any:
-    """0 and ∞ as SymPy writes them where the other ends are SymPy's."""
-    if not _algebraic(chosen):
-        return float(end)
-    import sympy
-
-    return sympy.oo if end == math.inf else sympy.sympify(end)
 
 
 def _largest(c: Rational, lower: Root, upper: Root | None) -> tuple[float, float]:

@@ -22,24 +22,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.analysis import identities
+from leastaction.analysis import figures, identities
 from leastaction.analysis.conservation import Conservation, check
 from leastaction.analysis.discrete_symmetries import DiscreteSymmetry, discrete
-from leastaction.analysis.figures import matrix_plot
 from leastaction.analysis.generators import LARGEST_DENOMINATOR, ROUND, SHARE, describe, readable_basis
+from leastaction.docstrings import documented
 from leastaction.program import Builder, Program
 from leastaction.results import looks
 from leastaction.results.path import Path
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import require_lagrangian
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 FloatArray = NDArray[np.float64]
 
@@ -58,7 +55,7 @@ MOST_RATIO = 1e9  # of speeds to lengths
 
 @dataclass(frozen=True, eq=False)
 class Symmetry:
-    """L is invariant under q ↦ q + ε (A q + b).
+    """L is invariant under q ↦ q + ε (A q + b). `la.analysis.symmetries` gives it.
 
     Attributes
     ----------
@@ -68,18 +65,6 @@ class Symmetry:
         The generator.
     formula : str
         The conserved momentum J, written out.
-
-    Methods
-    -------
-    momentum(q, p)
-        J at a state.
-
-    Examples
-    --------
-    >>> import leastaction as la
-    >>> rotation = la.analysis.symmetries(la.problems.get("kepler").system)[0]
-    >>> rotation.formula, float(rotation.momentum([1.0, 0.0], [0.0, 2.0]))
-    ('q0 p1 − q1 p0', 2.0)
     """
 
     name: str
@@ -103,7 +88,6 @@ class Symmetry:
 
     @property
     def formula(self) -> str:
-        """J written out; momenta with the same factor are taken together."""
         factors: dict[tuple[str, str], list[str]] = {}
         for i in range(len(self.b)):
             entries = [*((x, f"q{j}") for j, x in enumerate(self.A[i])), (self.b[i], "")]
@@ -125,11 +109,12 @@ class Symmetry:
 
 
 @dataclass(frozen=True, eq=False)
-class Symmetries:
+class Symmetries(figures.Drawn, picture=figures.draw_symmetries):
     """The affine point symmetries of a system: a basis of them, proven on the Program of L. `la.analysis.symmetries`
     gives it.
 
-    It is a sequence of `la.analysis.Symmetry`.
+    It is a sequence of `la.analysis.Symmetry`. `plot` draws the generators, a row each: the entries of A and b in
+    q ↦ q + ε (A q + b).
 
     Attributes
     ----------
@@ -147,20 +132,6 @@ class Symmetries:
         Which points were tried.
     names : tuple of str
         The names of the generators.
-
-    Methods
-    -------
-    check(path)
-        Which of them a run preserved.
-    plot(ax)
-        Draw the generators.
-
-    Examples
-    --------
-    >>> import leastaction as la
-    >>> found = la.analysis.symmetries(la.problems.get("kepler").system)
-    >>> found.names, found.energy
-    (('rotation in the plane (q0, q1)',), True)
     """
 
     system: Lagrangian
@@ -181,7 +152,6 @@ class Symmetries:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the generators."""
         return tuple(symmetry.name for symmetry in self.generators)
 
     def check(self, path: Path) -> Conservation:
@@ -193,30 +163,8 @@ class Symmetries:
         ----------
         path : Path
             A run of the same system.
-
-        Returns
-        -------
-        Conservation
         """
         return check(self, path)
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the generators, a row each: the entries of A and b in q ↦ q + ε (A q + b).
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw. Without `ax` a new figure is made.
-
-        Returns
-        -------
-        matplotlib axes
-        """
-        n = self.system.n
-        columns = [f"$A_{{{i}{j}}}$" for i in range(n) for j in range(n)] + [f"$b_{{{i}}}$" for i in range(n)]
-        rows = [np.concatenate([symmetry.A.ravel(), symmetry.b]) for symmetry in self.generators]
-        values = np.array(rows).reshape(len(rows), n * n + n)
-        return matrix_plot(values, list(self.names), columns, f"affine symmetries of {self.system.name}", ax)
 
     def __repr__(self) -> str:
         lines = [f"  {symmetry!r}" for symmetry in self.generators] or ["  no affine point symmetry"]
@@ -231,6 +179,7 @@ class Symmetries:
         return f"Symmetries of {self.system.name}\n" + "\n".join(lines)
 
 
+@documented()
 def symmetries(
     system: Lagrangian,
     *,
@@ -250,8 +199,7 @@ def symmetries(
     ----------
     system : Lagrangian
         Which system.
-    params : mapping, optional
-        Values of parameters, in place of the defaults.
+    {params}
     scale : float, optional
         Typical size of the coordinates, from which points are drawn. Without `scale`: 1.
     around : array_like, shape (n,), optional

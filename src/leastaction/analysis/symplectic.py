@@ -14,21 +14,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.analysis.tables import table
+from leastaction.analysis import figures
+from leastaction.docstrings import documented
 from leastaction.integrate import integrate
 from leastaction.linear import Quadratic
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
+from leastaction.printing import table
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.projection import tangent_basis
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 FloatArray = NDArray[np.float64]
 
@@ -55,6 +54,7 @@ def symplectic_matrix(n: int) -> FloatArray:
     return np.block([[np.zeros((n, n)), np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
 
 
+@documented()
 def symplectic_defect(
     system: Lagrangian | Quadratic,
     method: str | Method,
@@ -74,22 +74,7 @@ def symplectic_defect(
     ----------
     system : Lagrangian or Quadratic
         A system whose force, if any, depends on t alone: friction is not symplectic.
-    method : str or method
-        The method.
-    q, p : array_like, shape (n,)
-        The start.
-    h : float
-        The step.
-    steps : int, default 1
-        How many steps.
-    t0 : float, default 0
-        Time at the start.
-    params : mapping, optional
-        Values of parameters, in place of the defaults.
-
-    Returns
-    -------
-    float
+    {method, state, h, steps, t0, params}
 
     Raises
     ------
@@ -129,6 +114,7 @@ def _require_symplectic(system: Lagrangian | Quadratic) -> None:
         )
 
 
+@documented()
 def reversibility_defect(
     system: Lagrangian | Quadratic,
     method: str | Method,
@@ -146,22 +132,7 @@ def reversibility_defect(
     ----------
     system : Lagrangian or Quadratic
         What moves.
-    method : str or method
-        The method.
-    q, p : array_like, shape (n,)
-        The start.
-    h : float
-        The step.
-    steps : int, default 1
-        How many steps.
-    t0 : float, default 0
-        Time at the start.
-    params : mapping, optional
-        Values of parameters, in place of the defaults.
-
-    Returns
-    -------
-    float
+    {method, state, h, steps, t0, params}
 
     Examples
     --------
@@ -178,8 +149,10 @@ def reversibility_defect(
 
 
 @dataclass(frozen=True, eq=False)
-class Structure:
+class Structure(figures.Drawn, picture=figures.draw_structure):
     """Symplectic and reversibility defects of methods over h. `la.analysis.structure` gives it.
+
+    `plot` draws both defects over h: a slope where a method lacks the property, round-off where it has it.
 
     Attributes
     ----------
@@ -189,19 +162,6 @@ class Structure:
         The columns.
     symplectic, reversibility : ndarray, shape (methods, K)
         The defects.
-
-    Methods
-    -------
-    plot(ax)
-        Draw both defects over h.
-
-    Examples
-    --------
-    >>> import numpy as np, leastaction as la
-    >>> pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
-    >>> found = la.analysis.structure(pendulum, ["simpson", "rk4"], [1.0], [0.5], [0.1, 0.2])
-    >>> (found.symplectic < 1e-14).all(axis=1)
-    array([ True, False])
     """
 
     methods: tuple[Method, ...]
@@ -217,29 +177,14 @@ class Structure:
         ]
         return table(["method", "h", "‖Φ'ᵀJΦ' − J‖", "‖Φ₋ₕΦₕ − id‖"], rows)
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw both defects over h: a slope where a method lacks the property, round-off where it has it.
 
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw. Without `ax` a new figure is made.
-
-        Returns
-        -------
-        matplotlib axes
-        """
-        from leastaction.analysis.figures import plot_structure
-
-        return plot_structure(self, ax)
-
-
+@documented()
 def structure(
     system: Lagrangian | Quadratic,
     methods: str | Method | Sequence[str | Method],
     q: ArrayLike,
     p: ArrayLike,
-    hs: ArrayLike,
+    h: ArrayLike,
     *,
     params: Mapping[str, Any] | None = None,
 ) -> Structure:
@@ -253,10 +198,9 @@ def structure(
         Which methods.
     q, p : array_like, shape (n,)
         The state before the step.
-    hs : array_like
+    h : array_like
         Steps.
-    params : mapping, optional
-        Values of parameters, in place of the defaults.
+    {params}
 
     Returns
     -------
@@ -273,9 +217,9 @@ def structure(
     _require_symplectic(system)
     names = [methods] if not isinstance(methods, Sequence) or isinstance(methods, str) else list(methods)
     chosen = tuple(method_named(name) for name in names)
-    h = np.atleast_1d(np.asarray(hs, float))
+    steps = np.atleast_1d(np.asarray(h, float))
     defects = [
-        [[defect(system, m, q, p, float(x), params=params) for x in h] for m in chosen]
+        [[defect(system, m, q, p, float(x), params=params) for x in steps] for m in chosen]
         for defect in (symplectic_defect, reversibility_defect)
     ]
-    return Structure(chosen, h, np.array(defects[0]), np.array(defects[1]))
+    return Structure(chosen, steps, np.array(defects[0]), np.array(defects[1]))

@@ -7,26 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.analysis.figures import matrix_plot, phase_names
+from leastaction.analysis import figures
+from leastaction.docstrings import documented
 from leastaction.integrate import integrate
 from leastaction.methods import Method
+from leastaction.results.looks import freedom
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import require_lagrangian
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Tangent:
+class Tangent(figures.Drawn, picture=figures.draw_tangent):
     """Where some steps lead, and the derivative of that. `la.tangent` gives it.
+
+    `plot` draws Φ' as a matrix: how each part of the state before moves each part of the state after.
 
     Attributes
     ----------
@@ -39,18 +40,6 @@ class Tangent:
         fixed.
     h : ndarray, shape (2n,)
         ∂(q, p)_after / ∂h, where every step grows.
-
-    Methods
-    -------
-    plot(ax)
-        Draw Φ'.
-
-    Examples
-    --------
-    >>> import leastaction as la
-    >>> free = la.Lagrangian(lambda q, v, m: 0.5 * m * v[0] ** 2, n=1, params={"m": 2.0})
-    >>> la.tangent(free, "midpoint", [0.0], [1.0], h=0.5).q
-    array([0.25])
     """
 
     q: FloatArray
@@ -59,28 +48,13 @@ class Tangent:
     params: Mapping[str, FloatArray]
     h: FloatArray
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw Φ' as a matrix: how each part of the state before moves each part of the state after.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw. Without `ax` a new figure is made.
-
-        Returns
-        -------
-        matplotlib axes
-        """
-        names = phase_names(len(self.q))
-        return matrix_plot(self.state, names, names, "derivative of the state after by the state before", ax)
-
     def __repr__(self) -> str:
         names = "".join(f", {name}" for name in self.params)
         with np.printoptions(precision=6, suppress=True):
-            dofs = f"{len(self.q)} degree{'' if len(self.q) == 1 else 's'} of freedom"
-            return f"Tangent of {dofs}, by the state{names} and h\n{self.state}"
+            return f"Tangent of {freedom(len(self.q))}, by the state{names} and h\n{self.state}"
 
 
+@documented()
 def tangent(
     system: Lagrangian,
     method: str | Method,
@@ -101,24 +75,9 @@ def tangent(
     ----------
     system : Lagrangian
         What moves.
-    method : str or method
-        The method.
-    q, p : array_like, shape (n,)
-        The state before the steps.
-    h : float
-        The step.
-    steps : int, default 1
-        How many steps.
-    t0 : float, default 0
-        Time before the steps.
-    params : mapping, optional
-        Values of parameters, in place of the defaults.
+    {method, state, h, steps, t0, params}
     inputs : mapping of str to array_like, optional
         Of a system with inputs, the values in each step, as for `la.integrate`.
-
-    Returns
-    -------
-    Tangent
 
     Raises
     ------

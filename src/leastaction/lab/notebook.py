@@ -1,11 +1,11 @@
-"""The lab in a notebook's cell: the same page and the same desk, joined by the notebook's own messages."""
+"""The lab in a notebook's cell: the same page and the same answers, joined by the notebook's own messages."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from leastaction.lab.desk import Desk
-from leastaction.lab.subjects import OWN, Shelf, of_system
+from leastaction.lab.answers import Answers
+from leastaction.lab.subjects import OWN, Subjects, of_system
 from leastaction.results.viewer.page import asset, bundle
 
 LAB = "leastaction.lab"
@@ -20,11 +20,11 @@ def widget(what: Any = "double-pendulum", *, q0: Any = None, p0: Any = None, v0:
         raise ImportError("the widget needs anywidget: pip install 'leastaction[lab]'") from None
 
     if isinstance(what, str):
-        shelf, first = Shelf(), what
+        subjects, first = Subjects(), what
     else:
-        shelf, first = Shelf(of_system(what, q0, p0, v0, draw)), OWN
-    shelf.get(first)
-    desk = Desk(shelf)
+        subjects, first = Subjects(of_system(what, q0, p0, v0, draw)), OWN
+    subjects.get(first)
+    answers = Answers(subjects)
 
     class Lab(anywidget.AnyWidget):
         _esm = f"{bundle('lab.js', 'widget.js', package=LAB)}\nexport default {{ render }};\n"
@@ -37,7 +37,7 @@ def widget(what: Any = "double-pendulum", *, q0: Any = None, p0: Any = None, v0:
 
         def _asked(self, _: Any, content: Any, buffers: Any) -> None:
             if isinstance(content, dict) and "id" in content:
-                found = desk.answer(content.get("asked"))
+                found = answers.answer(content.get("asked"))
                 self.send({"id": content["id"]}, [found])
 
     return Lab(first=first)

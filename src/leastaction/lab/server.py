@@ -20,8 +20,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
 
-from leastaction.lab.desk import Desk
-from leastaction.lab.subjects import OWN, Shelf, Subject
+from leastaction.lab.answers import Answers
+from leastaction.lab.subjects import OWN, Subject, Subjects
 from leastaction.results.viewer.pack import dump
 from leastaction.results.viewer.page import asset, bundle, page
 
@@ -38,7 +38,7 @@ HEADERS = {
 }
 
 
-def application(shelf: Shelf, token: str, first: str) -> Any:
+def application(subjects: Subjects, token: str, first: str) -> Any:
     """The ASGI application; `first` is the subject that a page shows, unless its link names another one."""
     try:
         from starlette.applications import Starlette
@@ -49,7 +49,7 @@ def application(shelf: Shelf, token: str, first: str) -> Any:
     except ImportError:
         raise ImportError("the lab needs Starlette and Uvicorn: pip install 'leastaction[lab]'") from None
 
-    desk, thread = Desk(shelf), ThreadPoolExecutor(1, "lab")
+    answers, thread = Answers(subjects), ThreadPoolExecutor(1, "lab")
     text = page("leastaction lab", script(), style(), _data(first), connect=True)
 
     def welcome(given: str | None) -> bool:
@@ -73,7 +73,7 @@ def application(shelf: Shelf, token: str, first: str) -> Any:
             asked = json.loads(body)
         except (ValueError, RecursionError):
             return PlainTextResponse("the request is not JSON", 400, HEADERS)
-        found = await asyncio.get_running_loop().run_in_executor(thread, desk.answer, asked)
+        found = await asyncio.get_running_loop().run_in_executor(thread, answers.answer, asked)
         return Response(found, media_type="application/octet-stream", headers=HEADERS)
 
     return Starlette(
@@ -114,10 +114,10 @@ def serve(
     except ImportError:
         raise ImportError("the lab needs Starlette and Uvicorn: pip install 'leastaction[lab]'") from None
     token = secrets.token_urlsafe(18)
-    shelf = Shelf(own)
+    subjects = Subjects(own)
     chosen = first or (OWN if own is not None else "double-pendulum")
-    shelf.get(chosen)  # so that an error of the subject is raised here
-    app = application(shelf, token, chosen)
+    subjects.get(chosen)  # so that an error of the subject is raised here
+    app = application(subjects, token, chosen)
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as door:
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

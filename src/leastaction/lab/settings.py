@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.lab.subjects import Shelf, Subject
+from leastaction.lab.subjects import Subject, Subjects
 from leastaction.methods import Method, method
 
 FloatArray = NDArray[np.float64]
@@ -21,7 +21,7 @@ LONGEST_NAME = 40
 
 
 @dataclass(frozen=True)
-class Run:
+class RunSettings:
     """A method with its step, or with the tolerance from which the step follows; `paced`: steps follow the motion."""
 
     name: str
@@ -45,16 +45,16 @@ class Settings:
     inputs: Mapping[str, FloatArray]
     q0: FloatArray
     v0: FloatArray
-    runs: tuple[Run, ...]
+    runs: tuple[RunSettings, ...]
     after: float
     span: float
 
 
-def settings(shelf: Shelf, asked: Any) -> Settings:
+def settings(subjects: Subjects, asked: Any) -> Settings:
     """What a page asks for; ValueError says what is wrong with it, in words for the page."""
     if not isinstance(asked, Mapping):
         raise ValueError("expected an object of settings")
-    subject = shelf.get(asked.get("subject"))
+    subject = subjects.get(asked.get("subject"))
     given = asked.get("params", {})
     if not isinstance(given, Mapping):
         raise ValueError("params must be an object of numbers")
@@ -83,7 +83,7 @@ def settings(shelf: Shelf, asked: Any) -> Settings:
     )
 
 
-def _run(asked: Any, length: float) -> Run:
+def _run(asked: Any, length: float) -> RunSettings:
     if not isinstance(asked, Mapping):
         raise ValueError("a run is a method with h or tol")
     name = asked.get("method")
@@ -102,12 +102,12 @@ def _run(asked: Any, length: float) -> Run:
             raise ValueError(f"the tolerance must be between 1e-13 and 1; got {tol:g}")
         if paced:
             raise ValueError("steps by pace take h, not a tolerance")
-        return Run(name, chosen, None, tol)
+        return RunSettings(name, chosen, None, tol)
     h = number(asked.get("h"), "the step h")
     if h <= 0:
         raise ValueError(f"the step h must be positive; got {h:g}")
     check_steps(length, h)
-    return Run(name, chosen, h, None, paced)
+    return RunSettings(name, chosen, h, None, paced)
 
 
 def check_steps(length: float, h: float) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from leastaction import problems
-from leastaction.results.looks import Look, look, subscript
+from leastaction.results.looks import Look, freedom, look, subscript
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import require_lagrangian
 
@@ -132,10 +132,10 @@ def of_system(
     if q.shape != (system.n,) or v.shape != (system.n,):
         raise ValueError(f"q0 and v0 must have {system.n} numbers each; got {q.shape} and {v.shape}")
     title = name or system.name
-    return Subject(OWN, title, f"{system.name}, {system.n} degrees of freedom", system, q, v, draw, 1.0, file)
+    return Subject(OWN, title, f"{system.name}, {freedom(system.n)}", system, q, v, draw, 1.0, file)
 
 
-class Shelf:
+class Subjects:
     """The subjects at hand, made when they are asked for."""
 
     def __init__(self, own: Subject | None = None) -> None:

@@ -23,6 +23,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from leastaction.docstrings import documented
 from leastaction.methods.galerkin import Branch, Galerkin
 from leastaction.numbers.notation import exact, to_text
 from leastaction.numbers.precision import mpmath_digits
@@ -89,15 +90,7 @@ class Composition:
 
     Methods
     -------
-    factors(digits)
-        The γ_j, to as many digits as asked for.
-
-    Examples
-    --------
-    >>> import leastaction as la
-    >>> jump = la.compose("verlet", "yoshida")
-    >>> jump.count, [round(float(g), 4) for g in jump.factors()]
-    (3, [1.3512, -1.7024, 1.3512])
+    factors
     """
 
     base: Galerkin | Composition
@@ -110,18 +103,9 @@ class Composition:
         """The method whose steps are done."""
         return self.base if isinstance(self.base, Galerkin) else self.base.root
 
+    @documented("digits_correct")
     def factors(self, digits: int = 17) -> tuple[Any, ...]:
-        """All γ_j of steps of the innermost method.
-
-        Parameters
-        ----------
-        digits : int, default 17
-            How many digits are to be correct.
-
-        Returns
-        -------
-        tuple of mpmath numbers
-        """
+        """All γ_j of steps of the innermost method."""
         return _factors(self, digits)
 
     @property
@@ -131,7 +115,6 @@ class Composition:
 
     @property
     def count(self) -> int:
-        """How many steps of the root it is."""
         own = {"yoshida": 3, "suzuki": 5}.get(self.known) or 2 * len(_SEEDS.get(self.known, ())) + 1
         inner = self.base.count if isinstance(self.base, Composition) else 1
         return (own if self.known else len(self.given)) * inner
@@ -156,7 +139,6 @@ class Composition:
 
     @cached_property
     def symmetric(self) -> bool:
-        """Whether a step of −h undoes a step of h."""
         gamma = self.factors(DIGITS)
         near = ROUNDED if self._rounded else 10.0**-DIGITS
         return self.root.symmetric and all(abs(a - b) <= near for a, b in zip(gamma, gamma[::-1], strict=True))
@@ -167,7 +149,6 @@ class Composition:
 
     @cached_property
     def order(self) -> int:
-        """The order that the name of the factors promises, or the order found."""
         if self.known in _SEEDS:
             return 6 if len(_SEEDS[self.known]) == len(_SIX) else 8
         return self.base.order + 2 if self.known else self.found_order()

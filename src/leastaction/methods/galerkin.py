@@ -137,12 +137,10 @@ class Galerkin:
 
     @property
     def order(self) -> int:
-        """min(2s, u), the order measured in the Galerkin paper's section 5 and by this project's tests."""
         return min(2 * self.s, self.rule.order)
 
     @property
     def symmetric(self) -> bool:
-        """Whether a step of −h undoes a step of h."""
         return self.rule.symmetric
 
     @property

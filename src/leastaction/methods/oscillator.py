@@ -36,10 +36,10 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from flint import fmpq, fmpq_mat, fmpq_poly, fmpz_poly
+from flint import fmpq, fmpq_mat, fmpq_poly
 
 from leastaction.methods import Composition, Galerkin
-from leastaction.methods.quadrature import Quadrature
+from leastaction.methods.quadrature import Quadrature, node_polynomial
 from leastaction.numbers.conversion import fraction
 from leastaction.numbers.expressions import plain
 from leastaction.numbers.precision import flint_bits
@@ -98,7 +98,7 @@ TWO = Rational(fmpq_poly([2]), fmpq_poly([1]))
 
 
 @dataclass(frozen=True)
-class Step:
+class OscillatorStep:
     """One step of a member of the family on the oscillator, as rational functions of x².
 
     diagonal   c + δ and c − δ
@@ -129,18 +129,18 @@ class Step:
     def Y(self) -> Rational:
         return (ONE - self.c) / self.a_by_x
 
-    def after(self, other: Step) -> Step:
+    def after(self, other: OscillatorStep) -> OscillatorStep:
         """This step, done after another one."""
         (a, d), (e, h) = self.diagonal, other.diagonal
-        return Step(
+        return OscillatorStep(
             (a * e - X2 * self.b_by_x * other.a_by_x, d * h - X2 * self.a_by_x * other.b_by_x),
             self.a_by_x * e + d * other.a_by_x,
             a * other.b_by_x + self.b_by_x * h,
         )
 
-    def scaled(self, factor: Any) -> Step:
+    def scaled(self, factor: Any) -> OscillatorStep:
         """The step of the length factor · h."""
-        return Step(
+        return OscillatorStep(
             (self.diagonal[0].scaled(factor), self.diagonal[1].scaled(factor)),
             self.a_by_x.scaled(factor).times(factor),
             self.b_by_x.scaled(factor).times(factor),
@@ -155,16 +155,7 @@ def moments(rule: Quadrature, count: int) -> list[Any]:
     """
     if rule.given is not None:
         return _own_moments(rule, count)
-    P = fmpq_poly.legendre_p
-    one, y = fmpq_poly([1]), fmpq_poly([0, 1])
-    nodes = {
-        "Gau": lambda r: P(r),
-        "Lob": lambda r: (one - y * y) * P(r - 1).derivative(),
-        "RadL": lambda r: P(r) + P(r - 1),
-        "RadR": lambda r: P(r) - P(r - 1),
-        "Che": lambda r: fmpq_poly(fmpz_poly.chebyshev_t(r)),
-        "Cle": lambda r: (one - y * y) * fmpq_poly(fmpz_poly.chebyshev_t(r - 1)).derivative(),
-    }[rule.family](rule.r)
+    nodes = node_polynomial(rule.family, rule.r)
     means = []
     for k in range(count):
         remainder = fmpq_poly([0] * k + [1]) % nodes
@@ -191,14 +182,14 @@ def _own_moments(rule: Quadrature, count: int) -> list[Any]:
 
 
 @lru_cache(maxsize=128)
-def exact_step(method: Galerkin | Composition) -> Step:
+def exact_step(method: Galerkin | Composition) -> OscillatorStep:
     """One step of the method on the oscillator; of a composition with factors that are rational, or rounded to
     OWN_BITS.
     """
     if isinstance(method, Composition):
         return _composed(method)
     first, mixed, last = _discrete_action(method.s, moments(method.rule, 2 * method.s + 1))
-    return Step((-last / mixed, -first / mixed), -ONE / mixed, (first * last - mixed * mixed) / (X2 * mixed))
+    return OscillatorStep((-last / mixed, -first / mixed), -ONE / mixed, (first * last - mixed * mixed) / (X2 * mixed))
 
 
 def _discrete_action(s: int, mu: Sequence[Any]) -> tuple[Rational, Rational, Rational]:
@@ -238,7 +229,7 @@ def _discrete_action(s: int, mu: Sequence[Any]) -> tuple[Rational, Rational, Rat
     return first, mixed, last
 
 
-def _composed(method: Composition) -> Step:
+def _composed(method: Composition) -> OscillatorStep:
     digits = math.ceil(OWN_BITS * math.log10(2))
     root, whole = exact_step(method.root), None
     for factor in method.factors(digits):

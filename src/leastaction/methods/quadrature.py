@@ -16,7 +16,7 @@ float64 the nodes, weights and basis tables are therefore correct to the last bi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -25,10 +25,13 @@ from typing import Any, Literal
 
 import mpmath
 import numpy as np
+from flint import arb, fmpq_poly, fmpz_poly
 from numpy.typing import NDArray
 
+from leastaction.docstrings import documented
+from leastaction.numbers.conversion import mpf
 from leastaction.numbers.notation import exact, to_text
-from leastaction.numbers.precision import mpmath_digits
+from leastaction.numbers.precision import flint_bits, mpmath_digits
 from leastaction.numbers.rounding import to_mpf
 
 GUARD_DIGITS = 20  # lost to cancellation in the basis tables, with room to spare up to r = 64
@@ -37,15 +40,6 @@ MOST_NODES = 64  # of a rule: tables of larger ones are slow to compute, and not
 ZERO = 1e-30
 MOMENT_DIGITS = 60  # in which moments of irrational nodes are compared
 ROUNDED = 16 * 2.0**-52  # by which moments of nodes and weights given as floats may be off
-
-READY: dict[str, str] = {  # the suffix in a method's name, and the function that makes the rule
-    "Gau": "gauss",
-    "Lob": "lobatto",
-    "RadL": "radau",
-    "RadR": "radau",
-    "Che": "chebyshev",
-    "Cle": "clenshaw_curtis",
-}
 
 
 @dataclass(frozen=True)
@@ -66,8 +60,7 @@ class Quadrature:
 
     Methods
     -------
-    points(digits)
-        Nodes and weights to as many digits as asked for.
+    points
 
     Examples
     --------
@@ -83,7 +76,6 @@ class Quadrature:
 
     @cached_property
     def order(self) -> int:
-        """u: the rule is exact for polynomials of degree u − 1."""
         match self.family, self.given:
             case _, (_, _):
                 return _found_order(*self.points(MOMENT_DIGITS), ROUNDED if self.floats else 10.0**-MOMENT_DIGITS)
@@ -97,7 +89,6 @@ class Quadrature:
 
     @cached_property
     def symmetric(self) -> bool:
-        """Whether 1 − c are the same nodes with the same weights: then methods with the rule are symmetric in time."""
         if self.given is None:
             return not self.family.startswith("Rad")
         c, b = self.points(MOMENT_DIGITS)
@@ -112,21 +103,15 @@ class Quadrature:
 
     @property
     def c(self) -> NDArray[np.float64]:
-        """Nodes, ascending."""
         return rounded(self.points()[0])
 
     @property
     def b(self) -> NDArray[np.float64]:
-        """Weights; they sum to one."""
         return rounded(self.points()[1])
 
+    @documented("digits_correct")
     def points(self, digits: int = FLOAT64_DIGITS) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """Nodes c and weights b as mpmath numbers.
-
-        Parameters
-        ----------
-        digits : int, default 17
-            How many digits are to be correct.
 
         Returns
         -------
@@ -150,21 +135,14 @@ class Quadrature:
         if self.given is not None:
             c, b = ([str(x) for x in numbers] for numbers in self.given)
             return f"rule([{', '.join(c)}], [{', '.join(b)}], order {self.order})"
-        sides = {"RadL": ", 'left'", "RadR": ", 'right'"}
-        return f"{READY[self.family]}({self.r}{sides.get(self.family, '')})"
+        if self.family.startswith("Rad"):
+            return f"radau({self.r}, {'left' if self.family == 'RadL' else 'right'!r})"
+        return f"{READY[self.family].__name__}({self.r})"
 
 
+@documented("r")
 def gauss(r: int) -> Quadrature:
     """The Gauss–Legendre rule with r points inside the step, of order 2r.
-
-    Parameters
-    ----------
-    r : int
-        Number of points, at least 1.
-
-    Returns
-    -------
-    Quadrature
 
     Examples
     --------
@@ -175,17 +153,9 @@ def gauss(r: int) -> Quadrature:
     return Quadrature("Gau", _count(r, 1, "a Gauss rule"))
 
 
+@documented("r")
 def lobatto(r: int) -> Quadrature:
     """The Gauss–Lobatto rule with r points, both ends among them, of order 2r − 2.
-
-    Parameters
-    ----------
-    r : int
-        Number of points, at least 2.
-
-    Returns
-    -------
-    Quadrature
 
     Examples
     --------
@@ -196,19 +166,15 @@ def lobatto(r: int) -> Quadrature:
     return Quadrature("Lob", _count(r, 2, "a Lobatto rule"))
 
 
+@documented()
 def radau(r: int, end: Literal["left", "right"] = "right") -> Quadrature:
     """The Gauss–Radau rule with r points, one end among them, of order 2r − 1. It is not symmetric.
 
     Parameters
     ----------
-    r : int
-        Number of points, at least 1.
+    {r}
     end : {"right", "left"}, default "right"
         Which end is a point.
-
-    Returns
-    -------
-    Quadrature
 
     Examples
     --------
@@ -221,18 +187,10 @@ def radau(r: int, end: Literal["left", "right"] = "right") -> Quadrature:
     return Quadrature("RadL" if end == "left" else "RadR", _count(r, 1, "a Radau rule"))
 
 
+@documented("r")
 def chebyshev(r: int) -> Quadrature:
     """Fejér's rule: r Chebyshev points inside the step, 2c − 1 = cos((2k − 1)π/2r). All weights are positive.
-
-    Parameters
-    ----------
-    r : int
-        Number of points, at least 1.
-
-    Returns
-    -------
-    Quadrature
-        Its order is r or r + 1, whichever is even.
+    Its order is r or r + 1, whichever is even.
 
     Examples
     --------
@@ -243,18 +201,10 @@ def chebyshev(r: int) -> Quadrature:
     return Quadrature("Che", _count(r, 1, "a Chebyshev rule"))
 
 
+@documented("r")
 def clenshaw_curtis(r: int) -> Quadrature:
     """The Clenshaw–Curtis rule: r Chebyshev points with both ends, 2c − 1 = cos(kπ/(r − 1)). All weights are positive.
-
-    Parameters
-    ----------
-    r : int
-        Number of points, at least 2.
-
-    Returns
-    -------
-    Quadrature
-        Its order is r or r + 1, whichever is even.
+    Its order is r or r + 1, whichever is even.
 
     Examples
     --------
@@ -263,6 +213,17 @@ def clenshaw_curtis(r: int) -> Quadrature:
     array([1., 4., 1.])
     """
     return Quadrature("Cle", _count(r, 2, "a Clenshaw–Curtis rule"))
+
+
+# The suffix in a method's name, and the function that makes the rule.
+READY: dict[str, Callable[[int], Quadrature]] = {
+    "Gau": gauss,
+    "Lob": lobatto,
+    "RadL": lambda r: radau(r, "left"),
+    "RadR": radau,
+    "Che": chebyshev,
+    "Cle": clenshaw_curtis,
+}
 
 
 def rule(c: Sequence[Any], b: Sequence[Any], name: str = "Own") -> Quadrature:
@@ -346,89 +307,46 @@ def _check_nodes(r: int) -> None:
         )
 
 
-def _legendre(r: int, x: Any) -> tuple[Any, Any]:
-    """P_r(x) and P_{r−1}(x) by the three-term recurrence."""
-    before, now = mpmath.mpf(0), mpmath.mpf(1)
-    for k in range(r):
-        before, now = now, ((2 * k + 1) * x * now - k * before) / (k + 1)
-    return now, before
+def node_polynomial(family: str, r: int) -> Any:
+    """The polynomial in y = 2c − 1, with rational coefficients, whose roots are the nodes of a ready rule."""
+    P, y = fmpq_poly.legendre_p, fmpq_poly([0, 1])
+    match family:
+        case "Gau":
+            return P(r)
+        case "Lob":
+            return (1 - y * y) * P(r - 1).derivative()
+        case "RadL":
+            return P(r) + P(r - 1)
+        case "RadR":
+            return P(r) - P(r - 1)
+        case "Che":
+            return fmpq_poly(fmpz_poly.chebyshev_t(r))
+    return (1 - y * y) * fmpq_poly(fmpz_poly.chebyshev_t(r - 1)).derivative()
 
 
 @lru_cache(maxsize=256)
 def _points(family: str, r: int, digits: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    if family.startswith("Rad"):
-        return _radau(r, digits, family == "RadL")
-    with mpmath_digits(digits + 10):
+    """Nodes, and the weights that make a rule exact for degree r − 1: integrals of the Lagrange basis."""
+    with flint_bits(math.ceil((digits + 2 * GUARD_DIGITS) * math.log2(10))):
         if family == "Gau":
-            x = [_root(_gauss_newton, r, mpmath.cos(mpmath.pi * (4 * k + 3) / (4 * r + 2))) for k in range(r)]
-            w = []
-            for root in x:
-                P, Q = _legendre(r, root)
-                slope = r * (root * P - Q) / (root * root - 1)
-                w.append(2 / ((1 - root * root) * slope**2))
-        elif family == "Lob":
-            m = r - 1
-            inner = [_root(_lobatto_newton, m, mpmath.cos(mpmath.pi * k / m)) for k in range(1, m)]
-            x = [mpmath.mpf(1), *inner, mpmath.mpf(-1)]
-            w = [2 / (m * (m + 1) * _legendre(m, root)[0] ** 2) for root in x]
-        elif family == "Che":
-            x = [mpmath.cos(mpmath.pi * (2 * k + 1) / (2 * r)) for k in range(r)]
+            pairs = [arb.legendre_p_root(r, k, True) for k in range(r)]
+            y, w = [mpf(x) for x, _ in pairs], [mpf(x) for _, x in pairs]
         else:
-            x = [mpmath.cos(mpmath.pi * k / (r - 1)) for k in range(r)]
-        # Symmetry is exact, as Theorem 4.9 of the Galerkin paper (time reversal) needs it.
-        c = [(1 - (x[k] - x[r - 1 - k]) / 2) / 2 for k in range(r)]
-        if family in ("Che", "Cle"):
-            w = [2 * weight for weight in _interpolating(c, digits)]
-        b = [(w[k] + w[r - 1 - k]) / 4 for k in range(r)]
-    return tuple(c), tuple(b)
-
-
-def _radau(r: int, digits: int, left: bool) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """With the left end the roots of P_r + P_{r−1}; with the right end their mirror images."""
+            factors: list[Any] = [fmpq_poly(factor.coeffs()) for factor, _ in node_polynomial(family, r).factor()[1]]
+            y = [mpf(root.real) for factor in factors for root, _ in factor.complex_roots()]
     with mpmath_digits(digits + 10):
-        inner = [_root(_radau_newton, r, -mpmath.cos(2 * mpmath.pi * k / (2 * r - 1))) for k in range(1, r)]
-        c = [mpmath.mpf(0), *((1 + x) / 2 for x in inner)]
-        b = _interpolating(c, digits)
-        if left:
-            return tuple(c), tuple(b)
-        return tuple(1 - x for x in reversed(c)), tuple(reversed(b))
-
-
-def _interpolating(c: Sequence[Any], digits: int) -> list[Any]:
-    """The weights that make a rule exact for polynomials of degree r − 1: integrals of the Lagrange basis."""
-    at, w = _points("Gau", (len(c) + 1) // 2, digits + GUARD_DIGITS)
-    values, _ = lagrange_basis(c, at, digits + GUARD_DIGITS)
-    return [mpmath.fsum(weight * row[i] for weight, row in zip(w, values, strict=True)) for i in range(len(c))]
-
-
-def _root(newton: Any, r: int, x: Any) -> Any:
-    """Newton's iteration from a guess already near the root, until it stops moving."""
-    for _ in range(100):
-        dx = newton(r, x)
-        x -= dx
-        if abs(dx) < mpmath.eps * 4:
-            return x
-    raise ArithmeticError(f"the roots of the Legendre polynomial of degree {r} did not converge")
-
-
-def _gauss_newton(r: int, x: Any) -> Any:
-    """P_r / P_r′."""
-    P, Q = _legendre(r, x)
-    return P * (x * x - 1) / (r * (x * P - Q))
-
-
-def _radau_newton(r: int, x: Any) -> Any:
-    """f / f′ of f = (P_r + P_{r−1}) / (1 + x)."""
-    (P, Q), (_, R) = _legendre(r, x), _legendre(r - 1, x)
-    slope = (r * (x * P - Q) + (r - 1) * (x * Q - R)) / (x * x - 1)
-    return (P + Q) / (slope - (P + Q) / (1 + x))
-
-
-def _lobatto_newton(m: int, x: Any) -> Any:
-    """P_m′ / P_m″, by Legendre's equation (1 − x²) P″ = 2x P′ − m(m+1) P."""
-    P, Q = _legendre(m, x)
-    slope = m * (x * P - Q) / (x * x - 1)
-    return slope * (1 - x * x) / (2 * x * slope - m * (m + 1) * P)
+        c = sorted((1 + x) / 2 for x in y)
+        if not family.startswith("Rad"):  # symmetry is exact, as time reversal needs it (Galerkin paper, Theorem 4.9)
+            c = [(1 + low - high) / 2 for low, high in zip(c, c[::-1], strict=True)]
+        if family == "Gau":
+            b = [x / 2 for x in w]
+        else:
+            at, weights = _points("Gau", (r + 1) // 2, digits + GUARD_DIGITS)
+            values, _ = lagrange_basis(c, at, digits + GUARD_DIGITS)
+            b = [mpmath.fsum(weight * row[i] for weight, row in zip(weights, values, strict=True)) for i in range(r)]
+        if not family.startswith("Rad"):
+            b = [(first + last) / 2 for first, last in zip(b, b[::-1], strict=True)]
+    return tuple(c), tuple(b)
 
 
 def lagrange(d: NDArray[Any], x: NDArray[Any]) -> NDArray[Any]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import get_args
 
 from leastaction.methods.composition import KNOWN, Composition, compose, made_of
 from leastaction.methods.galerkin import Branch, Galerkin, galerkin
-from leastaction.methods.quadrature import READY, Quadrature, chebyshev, clenshaw_curtis, gauss, lobatto, radau, rule
+from leastaction.methods.quadrature import READY, gauss, lobatto, rule
 from leastaction.methods.rk4 import RungeKutta4, rk4
 from leastaction.numbers.notation import exact
 
@@ -49,14 +49,7 @@ _FAMILIES = {  # names of many methods: which one?
 _FAMILY_NAME = re.compile(rf"P(\d+)N(\d+)Q(\d+)({'|'.join(READY)})?", re.IGNORECASE)
 _OWN = re.compile(r"P(\d+)N\d+Q\d+([A-Za-z]+)\[([^;]+);([^;]+?)(; floats)?\]")
 _COMPOSED = re.compile(rf"(compose|{'|'.join(KNOWN)})\((.*)\)")
-_RULES: dict[str, Callable[[int], Quadrature]] = {
-    "gau": gauss,
-    "lob": lobatto,
-    "radl": partial(radau, end="left"),
-    "radr": partial(radau, end="right"),
-    "che": chebyshev,
-    "cle": clenshaw_curtis,
-}
+_RULES = {suffix.lower(): make for suffix, make in READY.items()}
 
 
 def family(max_s: int = 5, max_r: int | None = None) -> Iterator[Galerkin]:

@@ -110,10 +110,6 @@ def rk4(form: Form = "hamilton") -> RungeKutta4:
     form : {"hamilton", "lagrange"}, default "hamilton"
         On which equations: those of (q, p) or those of (q, v). The forms differ where the mass depends on q.
 
-    Returns
-    -------
-    RungeKutta4
-
     Examples
     --------
     >>> import leastaction as la

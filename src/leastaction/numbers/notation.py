@@ -63,6 +63,21 @@ def to_text(x: Any) -> str:
     return str(exact(x))
 
 
+def readable(x: Any) -> str:
+    """A number as people write it: a decimal where it is a finite one, else as it stands; also tuples of numbers.
+
+    >>> readable(Fraction(147956104143, 500000000000000)), readable((Fraction(1, 3), 2)), readable("2*pi")
+    ('0.000295912208286', '(1/3, 2)', '2*pi')
+    """
+    if isinstance(x, tuple):
+        return f"({', '.join(map(readable, x))}{',' if len(x) == 1 else ''})"
+    number = exact(x)
+    if not isinstance(number, Fraction):
+        return str(x)
+    decimal = Decimal(number.numerator) / Decimal(number.denominator)
+    return f"{decimal:f}" if Fraction(decimal) == number else str(number)
+
+
 def to_texts(value: Any) -> Any:
     """Numbers and nested lists of them as JSON keeps them without loss: floats and integers, or text."""
     if isinstance(value, np.ndarray):

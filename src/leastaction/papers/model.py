@@ -84,7 +84,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class Redrawn:
     """A figure drawn again, with the claims of its caption checked."""
 
     figure: Figure
@@ -92,7 +92,7 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class Table:
+class PublishedTable:
     """A published table: its number, what it shows, and how to compute its cells."""
 
     number: str
@@ -108,7 +108,7 @@ class FigureSpec:
 
     number: str
     title: str
-    draw: Callable[[Options], Drawing]
+    draw: Callable[[Options], Redrawn]
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,16 @@ class Statement:
 
     place: str
     check: Callable[[Options], Claim]
+
+
+def redrawn(number: str, title: str) -> Callable[[Callable[[Options], Redrawn]], FigureSpec]:
+    """What a function draws."""
+    return lambda draw: FigureSpec(number, title, draw)
+
+
+def statement(place: str) -> Callable[[Callable[[Options], Claim]], Statement]:
+    """What a function checks."""
+    return lambda check: Statement(place, check)
 
 
 class Kind(StrEnum):
@@ -156,6 +166,11 @@ class Erratum:
     either: str = ""
 
 
+def erratum(kind: Kind, place: str, says: str, should: str, either: str = "") -> Callable[[Callable[[], str]], Erratum]:
+    """What a function gives evidence for."""
+    return lambda evidence: Erratum(kind, place, says, should, evidence, either)
+
+
 @dataclass(frozen=True)
 class Other:
     """A table or figure that holds no result: what it is, and, for a table of data, the data that runs here take."""
@@ -174,7 +189,7 @@ class Paper:
     title: str
     reference: str
     text: str = ""
-    tables: Sequence[Table] = ()
+    tables: Sequence[PublishedTable] = ()
     figures: Sequence[FigureSpec] = ()
     statements: Sequence[Statement] = ()
     errata: Sequence[Erratum] = ()

@@ -8,9 +8,12 @@ from typing import Any
 
 from leastaction.results.colours import line
 
-__all__ = ["EXACT", "line", "style"]
+__all__ = ["EXACT", "HOLLOW", "REFERENCE", "VISIBLE", "line", "style"]
 
-EXACT = {"color": "#444444", "linewidth": 1.0, "linestyle": "-"}
+VISIBLE = 0.01  # of a curve's range: about the width of a line at page width
+EXACT: Any = {"color": "#444444", "linewidth": 1.0, "linestyle": "-"}
+REFERENCE: Any = {"color": "#bbbbbb", "linewidth": 3}  # a curve under the points that should follow it
+HOLLOW: Any = {"linestyle": "none", "markerfacecolor": "none"}  # states alone: those of another are seen through them
 
 _SETTINGS: Any = {
     "figure.constrained_layout.use": True,

@@ -12,6 +12,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from leastaction.problems.large import Bodies, lattice, n_body
@@ -23,56 +24,30 @@ if TYPE_CHECKING:
 
 __all__ = ["Bodies", "driven", "get", "lattice", "n_body", "names"]
 
-# name → module and function; imported only when asked for
+# Problems with a module of their own name, and the modules of the others; a module is imported only when asked for.
+# fmt: off
+_OWN = (
+    "andrews-squeezer", "arenstorf", "charged-particle", "damped-driven-pendulum", "driven-oscillator",
+    "four-bar-linkage", "henon-heiles", "lagrange-top", "linear-double-pendulum", "n-four-bar",
+    "outer-solar-system", "pendulum", "pendulum-cartesian", "pleiades", "quadratic-drag",
+    "rotating-hoop", "slider-crank", "spherical-pendulum", "van-der-pol",
+)
+# fmt: on
 _PROBLEMS = {
-    "andrews-squeezer": ("andrews_squeezer", "andrews_squeezer"),
-    "arenstorf": ("arenstorf", "arenstorf"),
-    "butterfly": ("three_bodies", "butterfly"),
-    "chain": ("chain", "chain"),
-    "charged-particle": ("charged_particle", "charged_particle"),
-    "damped-driven-pendulum": ("damped_driven_pendulum", "damped_driven_pendulum"),
-    "double-pendulum": ("double_pendulum", "double_pendulum"),
-    "double-pendulum-chaotic": ("double_pendulum", "double_pendulum_chaotic"),
-    "driven-oscillator": ("driven_oscillator", "driven_oscillator"),
-    "falling-chain": ("chain", "falling_chain"),
-    "figure-eight": ("three_bodies", "figure_eight"),
-    "four-bar-linkage": ("four_bar_linkage", "four_bar_linkage"),
-    "harmonic-oscillator": ("harmonic_oscillator", "harmonic_oscillator"),
-    "harmonic-oscillator-2d": ("harmonic_oscillator", "harmonic_oscillator_2d"),
-    "henon-heiles": ("henon_heiles", "henon_heiles"),
-    "kepler": ("kepler", "kepler"),
-    "kepler-3d": ("kepler", "kepler_3d"),
-    "kepler-galerkin": ("kepler", "kepler_galerkin"),
-    "lagrange-top": ("lagrange_top", "lagrange_top"),
-    "lagrange-top-cusps": ("lagrange_top_cusps", "lagrange_top_cusps"),
-    "lagrange-top-cusps-reduced": ("lagrange_top_cusps", "lagrange_top_cusps_reduced"),
-    "linear-double-pendulum": ("linear_double_pendulum", "linear_double_pendulum"),
-    "moth": ("three_bodies", "moth"),
-    "n-four-bar": ("n_four_bar", "n_four_bar"),
-    "outer-solar-system": ("outer_solar_system", "outer_solar_system"),
-    "pendulum": ("pendulum", "pendulum"),
-    "pendulum-cartesian": ("pendulum_cartesian", "pendulum_cartesian"),
-    "pleiades": ("pleiades", "pleiades"),
-    "pythagorean": ("three_bodies", "pythagorean"),
-    "quadratic-drag": ("quadratic_drag", "quadratic_drag"),
-    "rotating-hoop": ("rotating_hoop", "rotating_hoop"),
-    "slider-crank": ("slider_crank", "slider_crank"),
-    "spherical-pendulum": ("spherical_pendulum", "spherical_pendulum"),
-    "van-der-pol": ("van_der_pol", "van_der_pol"),
-    "yin-yang": ("three_bodies", "yin_yang"),
+    **{name: name.replace("-", "_") for name in _OWN},
+    **dict.fromkeys(("chain", "falling-chain"), "chain"),
+    **dict.fromkeys(("double-pendulum", "double-pendulum-chaotic"), "double_pendulum"),
+    **dict.fromkeys(("harmonic-oscillator", "harmonic-oscillator-2d"), "harmonic_oscillator"),
+    **dict.fromkeys(("kepler", "kepler-3d", "kepler-galerkin"), "kepler"),
+    **dict.fromkeys(("lagrange-top-cusps", "lagrange-top-cusps-reduced"), "lagrange_top_cusps"),
+    **dict.fromkeys(("butterfly", "figure-eight", "moth", "pythagorean", "yin-yang"), "three_bodies"),
 }
-
-
 # The problems with inputs: a run must be given the inputs.
-_DRIVEN = {"cart-pole": ("cart_pole", "cart_pole")}
+_DRIVEN = {"cart-pole": "cart_pole"}
 
 
 def names() -> tuple[str, ...]:
     """The names of all problems of the catalogue that move by themselves, in alphabetical order.
-
-    Returns
-    -------
-    tuple of str
 
     See Also
     --------
@@ -89,10 +64,6 @@ def names() -> tuple[str, ...]:
 
 def driven() -> tuple[str, ...]:
     """The names of the problems with inputs, in alphabetical order. A run has to bring what drives them.
-
-    Returns
-    -------
-    tuple of str
 
     See Also
     --------
@@ -145,16 +116,22 @@ def get(name: str, **settings: Any) -> Problem:
             + (f"Did you mean {' or '.join(map(repr, near))}? " if near else "")
             + f"There are {', '.join(sorted(known_names))}"
         )
-    module, function = known_names[name]
-    make = getattr(importlib.import_module(f"leastaction.problems.{module}"), function)
+    make = maker(name)
     known = tuple(inspect.signature(make).parameters)
     if unknown := [setting for setting in settings if setting not in known]:
         raise ValueError(f"{name} has no setting {unknown[0]!r}; it has {', '.join(known)}")
     return make(**settings)
 
 
+def maker(name: str) -> Callable[..., Problem]:
+    """The function that makes a problem of the catalogue."""
+    module = importlib.import_module(f"leastaction.problems.{(_PROBLEMS | _DRIVEN)[name]}")
+    made: Callable[..., Problem] = getattr(module, name.replace("-", "_"))
+    return made
+
+
 def _look(system: Any) -> Look | None:
-    from leastaction.problems.looks import find
+    from leastaction.problems.drawings import find
 
     return find(system)
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from leastaction.numbers.symbolic import symbolic
-from leastaction.problems.problem import Problem
+from leastaction.problems.problem import Number, Parts, catalogued
 
 MASSES = (".04325", ".00365", ".02373", ".00706", ".07050", ".00706", ".05498")
 INERTIAS = ("2.194e-6", "4.410e-7", "5.255e-6", "5.667e-7", "1.169e-5", "5.667e-7", "1.912e-5")
@@ -85,30 +85,27 @@ def loops(
     )
 
 
-def andrews_squeezer(mom: Any = "33e-3") -> Problem:
+@catalogued(
+    "Andrews' squeezing mechanism",
+    "Seven bodies in three closed loops, driven by a torque: a reference problem for constraints.",
+    "Mazzia and Magherini, Test Set for IVP Solvers; Hairer and Wanner II, VII.7",
+)
+def andrews_squeezer(mom: Number = "33e-3") -> Parts:
     """At rest, driven by the torque mom."""
-    mom = symbolic(mom, "mom")
-    geometry = {name: symbolic(value, name) for name, value in GEOMETRY.items()}
-    spring = {"c0": symbolic(4530, "c0"), "l0": symbolic("7785e-5", "l0")}
-    return Problem(
-        name="andrews-squeezer",
-        title="Andrews' squeezing mechanism",
-        description="Seven bodies in three closed loops, driven by a torque: a reference problem for constraints.",
-        source="Mazzia and Magherini, Test Set for IVP Solvers; Hairer and Wanner II, VII.7",
+    return Parts(
         lagrangian=lagrangian,
         constraints=loops,
-        q0=tuple(symbolic(x, "q0") for x in START),
-        p0=(symbolic(0, "p0"),) * 7,
+        q0=START,
+        p0=(0,) * 7,
         params={
-            **{f"m{k}": symbolic(x, "m") for k, x in enumerate(MASSES, 1)},
-            **{f"I{k}": symbolic(x, "I") for k, x in enumerate(INERTIAS, 1)},
-            **spring,
+            **{f"m{k}": x for k, x in enumerate(MASSES, 1)},
+            **{f"I{k}": x for k, x in enumerate(INERTIAS, 1)},
+            "c0": 4530,
+            "l0": "7785e-5",
             "mom": mom,
-            **geometry,
+            **GEOMETRY,
         },
-        settings={"mom": mom},
-        invariants={},
-        period=symbolic("3/100", "period"),
+        period="3/100",
         period_of="the time of the reference",
-        moving_reference=("3/100", PLACES_AT_THE_END, SPEEDS_AT_THE_END) if mom == symbolic("33e-3", "mom") else None,
+        moving_reference=("3/100", PLACES_AT_THE_END, SPEEDS_AT_THE_END) if mom == symbolic("33e-3") else None,
     )

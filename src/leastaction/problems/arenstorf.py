@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 
 from leastaction.numbers.formulas import Arithmetic
-from leastaction.numbers.symbolic import positive, symbolic, symbolic_vector
-from leastaction.problems.problem import Problem
+from leastaction.problems.problem import Number, Parts, Positive, Vector, catalogued
 
 PLACE = ("0.994", 0)
 SPEED = (0, "-2.00158510637908252240537862224")
@@ -40,21 +39,17 @@ def energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
     return (speed - q[0] ** 2 - q[1] ** 2) / 2 - (1 - c.mu) / x.sqrt(earth) - c.mu / x.sqrt(moon)
 
 
-def arenstorf(mu: Any = "0.012277471", q0: Any = PLACE, v0: Any = SPEED, period: Any = PERIOD) -> Problem:
+@catalogued(
+    "Arenstorf's orbit",
+    "A satellite that loops between earth and moon, close to the moon, and closes.",
+    "Hairer, Nørsett and Wanner 1993, section II.0",
+)
+def arenstorf(mu: Positive = "0.012277471", q0: Vector = PLACE, v0: Vector = SPEED, period: Number = PERIOD) -> Parts:
     """From q0 with the velocity v0 in the turning frame. Another start has another period, or none: give it too."""
-    mu, period = positive(mu, "mu"), symbolic(period, "period")
-    q0, v0 = symbolic_vector(q0, 2, "q0"), symbolic_vector(v0, 2, "v0")
     p0 = (v0[0] - q0[1], v0[1] + q0[0])
-    return Problem(
-        name="arenstorf",
-        title="Arenstorf's orbit",
-        description="A satellite that loops between earth and moon, close to the moon, and closes.",
-        source="Hairer, Nørsett and Wanner 1993, section II.0",
+    return Parts(
         lagrangian=lagrangian,
-        q0=q0,
         p0=p0,
-        params={"mu": mu},
-        settings={"mu": mu, "q0": q0, "v0": v0, "period": period},
         invariants={"energy": energy},
         period=period,
         reference=(period, q0, p0),

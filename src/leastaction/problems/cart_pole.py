@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from leastaction.numbers.symbolic import positive, symbolic
-from leastaction.problems.problem import Problem
+from leastaction.problems.problem import Number, Parts, Positive, Vector, catalogued
 
 
 def lagrangian(q: Any, v: Any, M: Any, m: Any, l: Any, g: Any) -> Any:
@@ -28,25 +27,24 @@ def motor(q: Any, v: Any, u: Any) -> Any:
     return np.array([u[0], 0])
 
 
+@catalogued(
+    "Cart and pole",
+    "A pole on a cart, which a force on the cart, the input u, holds upright or swings up.",
+    "Barto, Sutton and Anderson, IEEE Trans. Syst. Man Cybern. SMC-13, 1983, 834-846",
+)
 def cart_pole(
-    M: Any = 1, m: Any = "0.1", l: Any = "0.5", g: Any = "9.8", x0: Any = 0, theta0: Any = "0.1", p0: Any = (0, 0)
-) -> Problem:
+    M: Positive = 1,
+    m: Positive = "0.1",
+    l: Positive = "0.5",
+    g: Positive = "9.8",
+    x0: Number = 0,
+    theta0: Number = "0.1",
+    p0: Vector = (0, 0),
+) -> Parts:
     """A cart of mass M with a pole of mass m and length 2l, let go at the angle theta0 from upright."""
-    M, m, l, g = positive(M, "M"), positive(m, "m"), positive(l, "l"), positive(g, "g")
-    x0, theta0 = symbolic(x0, "x0"), symbolic(theta0, "theta0")
-    p0 = tuple(symbolic(x, "p0") for x in p0)
-    params = {"M": M, "m": m, "l": l, "g": g}
-    return Problem(
-        name="cart-pole",
-        title="Cart and pole",
-        description="A pole on a cart, which a force on the cart, the input u, holds upright or swings up.",
-        source="Barto, Sutton and Anderson, IEEE Trans. Syst. Man Cybern. SMC-13, 1983, 834-846",
+    return Parts(
         lagrangian=lagrangian,
         force=motor,
         inputs={"u": 1},
         q0=(x0, theta0),
-        p0=p0,
-        params=params,
-        settings={**params, "x0": x0, "theta0": theta0, "p0": p0},
-        invariants={},
     )

@@ -4,10 +4,6 @@
 
 `chain` hangs from the origin and is let go straight; `falling_chain` is folded, one half down and the other up again,
 and its free end is let go: it falls faster than a free body.
-
-Sources: E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration, Springer 2006, VII.1 (constrained systems);
-W. Tomaszewski, P. Pieranski, J.-C. Geminard, The motion of a freely falling chain tip, American Journal of Physics 74
-(2006) 776–783.
 """
 
 from __future__ import annotations
@@ -17,8 +13,7 @@ from typing import Any
 import sympy as sp
 
 from leastaction.numbers.formulas import Arithmetic
-from leastaction.numbers.symbolic import positive, symbolic
-from leastaction.problems.problem import Problem
+from leastaction.problems.problem import Count, Number, Parts, Positive, catalogued
 
 
 def lagrangian(q: Any, v: Any, m: Any, g: Any) -> Any:
@@ -33,59 +28,46 @@ def links(q: Any, l: Any) -> Any:
     ]
 
 
-def chain(m: Any = 1, g: Any = "9.81", l: Any = 1, count: Any = 5, theta0: Any = "pi/2") -> Problem:
+@catalogued(
+    "Chain of rods",
+    "Points on rigid links that hang from a pivot: as many constraints as links.",
+    "E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration, Springer 2006, VII.1",
+)
+def chain(m: Positive = 1, g: Positive = "9.81", l: Positive = 1, count: Count = 5, theta0: Number = "pi/2") -> Parts:
     """A chain of so many links, straight at the angle theta0 off the vertical, at rest."""
-    m, g, l, count = positive(m, "m"), positive(g, "g"), positive(l, "l"), whole(count, 1)
-    theta0 = symbolic(theta0, "theta0")
-    places = [(k * l * sp.sin(theta0), -k * l * sp.cos(theta0)) for k in range(1, count + 1)]
-    params = {"m": m, "g": g, "l": l}
-    return Problem(
-        name="chain",
-        title="Chain of rods",
-        description="Points on rigid links that hang from a pivot: as many constraints as links.",
-        source="Hairer, Lubich, Wanner, Geometric Numerical Integration, VII.1",
+    places = [(k * l * sp.sin(theta0), -k * l * sp.cos(theta0)) for k in range(1, int(count) + 1)]
+    return Parts(
         lagrangian=lagrangian,
         constraints=links,
-        q0=tuple(sp.sympify(z) for place in places for z in place),
-        p0=(sp.Integer(0),) * (2 * count),
-        params=params,
-        settings={**params, "count": sp.Integer(count), "theta0": theta0},
+        q0=tuple(z for place in places for z in place),
+        p0=(0,) * int(2 * count),
         invariants={"energy": energy},
     )
 
 
-def falling_chain(m: Any = "1/10", g: Any = "9.81", l: Any = "1/10", count: Any = 9) -> Problem:
+@catalogued(
+    "Falling chain",
+    "A folded chain, one of its ends let go: the tip falls faster than a free body.",
+    "W. Tomaszewski, P. Pieranski, J.-C. Geminard, American Journal of Physics 74 (2006) 776–783",
+)
+def falling_chain(m: Positive = "1/10", g: Positive = "9.81", l: Positive = "1/10", count: Count = 9) -> Parts:
     """A folded chain of 2k + 1 links: k straight down, one across, k up again. This last end is let go."""
-    m, g, l, count = positive(m, "m"), positive(g, "g"), positive(l, "l"), whole(count, 3)
-    if count % 2 == 0:
-        raise ValueError(f"count must be odd: as many links go down as up, and one link goes across; got {count}")
-    half = count // 2
-    places = [(sp.Integer(0), -k * l) for k in range(1, half + 1)]
+    if count % 2 == 0 or count < 3:
+        raise ValueError(
+            f"count must be odd, at least three: as many links go down as up, and one link goes across; got {count}"
+        )
+    half = int(count) // 2
+    places = [(0, -k * l) for k in range(1, half + 1)]
     places += [(l, -k * l) for k in range(half, -1, -1)]
-    params = {"m": m, "g": g, "l": l}
-    return Problem(
-        name="falling-chain",
-        title="Falling chain",
-        description="A folded chain, one of its ends let go: the tip falls faster than a free body.",
-        source="Tomaszewski, Pieranski, Geminard, American Journal of Physics 74 (2006) 776–783",
+    return Parts(
         lagrangian=lagrangian,
         constraints=links,
-        q0=tuple(sp.sympify(z) for place in places for z in place),
-        p0=(sp.Integer(0),) * (2 * count),
-        params=params,
-        settings={**params, "count": sp.Integer(count)},
+        q0=tuple(z for place in places for z in place),
+        p0=(0,) * int(2 * count),
         invariants={"energy": energy},
         period=sp.sqrt(2 * half * l / g),
         period_of="a free fall to the bend",
     )
-
-
-def whole(count: Any, least: int) -> int:
-    """The number of links, or of loops, checked."""
-    number = symbolic(count, "count")
-    if number != int(number) or number < least:
-        raise ValueError(f"count, how many there are, must be an integer, at least {least}; got {count!r}")
-    return int(number)
 
 
 def energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:

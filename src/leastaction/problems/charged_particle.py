@@ -9,8 +9,6 @@ The particle runs in circles with the cyclotron frequency Ω = b/m (clockwise fo
 
 Conserved: energy, the angular momentum q₁p₂ − q₂p₁, and the pseudo-momentum P = p + ½ b J q, which holds the circle's
 centre. A test of the terms of L that are linear in v.
-
-Source: L. D. Landau, E. M. Lifshitz, The Classical Theory of Fields, §21.
 """
 
 from __future__ import annotations
@@ -20,28 +18,22 @@ from typing import Any
 import mpmath
 
 from leastaction.numbers.formulas import Arithmetic
-from leastaction.numbers.symbolic import positive, symbolic_vector
-from leastaction.problems.problem import Data, Motion, Problem
+from leastaction.problems.problem import Data, ExactMotion, Parts, Positive, Vector, catalogued
 
 
 def lagrangian(q: Any, v: Any, m: Any, b: Any) -> Any:
     return 0.5 * m * (v[0] ** 2 + v[1] ** 2) + 0.5 * b * (q[0] * v[1] - q[1] * v[0])
 
 
-def charged_particle(m: Any = 1, b: Any = 1, q0: Any = (1, 0), p0: Any = (0, "1/4")) -> Problem:
+@catalogued(
+    "Charged particle in a magnetic field",
+    "A particle that a uniform magnetic field keeps in circles: L is linear in v as well as quadratic.",
+    "L. D. Landau, E. M. Lifshitz, The Classical Theory of Fields, §21",
+)
+def charged_particle(m: Positive = 1, b: Positive = 1, q0: Vector = (1, 0), p0: Vector = (0, "1/4")) -> Parts:
     """A mass m with charge times field b."""
-    m, b = positive(m, "m"), positive(b, "b")
-    q0, p0 = symbolic_vector(q0, 2, "q0"), symbolic_vector(p0, 2, "p0")
-    return Problem(
-        name="charged-particle",
-        title="Charged particle in a magnetic field",
-        description="A particle that a uniform magnetic field keeps in circles: L is linear in v as well as quadratic.",
-        source="Landau and Lifshitz, The Classical Theory of Fields, §21",
+    return Parts(
         lagrangian=lagrangian,
-        q0=q0,
-        p0=p0,
-        params={"m": m, "b": b},
-        settings={"m": m, "b": b, "q0": q0, "p0": p0},
         invariants={
             "energy": energy,
             "angular-momentum": lambda x, c, q, p: q[0] * p[1] - q[1] * p[0],
@@ -56,7 +48,7 @@ def energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
     return ((p[0] + c.b * q[1] / 2) ** 2 + (p[1] - c.b * q[0] / 2) ** 2) / (2 * c.m)
 
 
-def solution(d: Data) -> Motion:
+def solution(d: Data) -> ExactMotion:
     m, b = d.params["m"], d.params["b"]
     Omega = b / m
     v0 = (d.p0[0] + b * d.q0[1] / 2) / m, (d.p0[1] - b * d.q0[0] / 2) / m
@@ -71,4 +63,4 @@ def solution(d: Data) -> Motion:
         p = x(m) * v[0] - x(b / 2) * q[1], x(m) * v[1] + x(b / 2) * q[0]
         return q, p
 
-    return Motion(at, period)
+    return ExactMotion(at, period)

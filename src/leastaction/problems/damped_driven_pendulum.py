@@ -4,8 +4,7 @@
     q̈ + 2β q̇ + ω₀² sin q = γ ω₀² cos ωt
 
 With ω = 2π, ω₀ = 3π, β = ω₀/4 and a start at q = −π/2 the motion settles to the period 1 for γ = 1.06, to 2 for γ =
-1.078 and to 4 for γ = 1.081, and is chaotic beyond γ ≈ 1.0829. No closed form is known. Source: J. R. Taylor, Classical
-Mechanics, University Science Books 2005, sections 12.2 to 12.5.
+1.078 and to 4 for γ = 1.081, and is chaotic beyond γ ≈ 1.0829. No closed form is known.
 """
 
 from __future__ import annotations
@@ -15,8 +14,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from leastaction.numbers.symbolic import positive, symbolic
-from leastaction.problems.problem import Problem
+from leastaction.problems.problem import Number, Parts, Positive, catalogued
 
 
 def lagrangian(q: Any, v: Any, omega0: Any) -> Any:
@@ -31,31 +29,25 @@ def motor(t: Any, q: Any, v: Any, omega0: Any, gamma: Any, omega: Any) -> Any:
     return gamma * omega0**2 * np.cos(omega * t)
 
 
+@catalogued(
+    "Damped driven pendulum",
+    "A pendulum with viscous friction and a periodic torque: period doubling, then chaos.",
+    "J. R. Taylor, Classical Mechanics, University Science Books 2005, sections 12.2 to 12.5",
+)
 def damped_driven_pendulum(
-    omega0: Any = "3*pi",
-    beta: Any = "3*pi/4",
-    gamma: Any = "1.078",
-    omega: Any = "2*pi",
-    theta0: Any = "-pi/2",
-    p0: Any = 0,
-) -> Problem:
+    omega0: Positive = "3*pi",
+    beta: Positive = "3*pi/4",
+    gamma: Number = "1.078",
+    omega: Positive = "2*pi",
+    theta0: Number = "-pi/2",
+    p0: Number = 0,
+) -> Parts:
     """A pendulum of frequency omega0 with friction beta, driven at omega with gamma times its weight."""
-    omega0, beta, omega = positive(omega0, "omega0"), positive(beta, "beta"), positive(omega, "omega")
-    gamma, theta0, p0 = symbolic(gamma, "gamma"), symbolic(theta0, "theta0"), symbolic(p0, "p0")
-    params = {"omega0": omega0, "beta": beta, "gamma": gamma, "omega": omega}
-    return Problem(
-        name="damped-driven-pendulum",
-        title="Damped driven pendulum",
-        description="A pendulum with viscous friction and a periodic torque: period doubling, then chaos.",
-        source="Taylor, Classical Mechanics, 12.2 to 12.5",
+    return Parts(
         lagrangian=lagrangian,
         dissipation=friction,
         force=motor,
         q0=(theta0,),
-        p0=(p0,),
-        params=params,
-        settings={**params, "theta0": theta0, "p0": p0},
-        invariants={},
         period=2 * sp.pi / omega,
         period_of="the drive",
     )

@@ -20,8 +20,10 @@ import numpy as np
 import sympy as sp
 
 from leastaction.numbers.formulas import Arithmetic
-from leastaction.numbers.symbolic import positive, symbolic_vector
-from leastaction.problems.problem import Problem
+from leastaction.numbers.symbolic import positive
+from leastaction.problems.problem import Parts, Positive, Vector, catalogued
+
+SOURCE = "Rojas-Quintero, Dubois and Jourdan 2025, section 3, eq. (15), Table 1"
 
 
 def lagrangian(q: Any, v: Any, m1: Any, m2: Any, l1: Any, l2: Any, g: Any) -> Any:
@@ -33,61 +35,53 @@ def lagrangian(q: Any, v: Any, m1: Any, m2: Any, l1: Any, l2: Any, g: Any) -> An
     return kinetic + (m1 + m2) * g * l1 * np.cos(q[0]) + m2 * g * l2 * np.cos(q[1])
 
 
+@catalogued(
+    "Double pendulum",
+    "Two pendulums, one hanging from the other; a regular motion, chaotic where they swing higher.",
+    SOURCE,
+)
 def double_pendulum(
-    m1: Any = 1,
-    m2: Any = 1,
-    g: Any = "9.81",
-    omega0: Any = "2*pi",
+    m1: Positive = 1,
+    m2: Positive = 1,
+    g: Positive = "9.81",
+    omega0: Positive = "2*pi",
     l1: Any = None,
     l2: Any = None,
-    q0: Any = ("pi/4", "pi/3"),
-    p0: Any = (0, 0),
-) -> Problem:
+    q0: Vector = ("pi/4", "pi/3"),
+    p0: Vector = (0, 0),
+) -> Parts:
     """Rods of length g/omega0², unless l1 and l2 are given."""
-    description = "Two pendulums, one hanging from the other; a regular motion, chaotic where they swing higher."
-    return _problem("double-pendulum", "Double pendulum", description, m1, m2, g, omega0, l1, l2, q0, p0)
+    return PARTS | two_pendulums(m1, m2, g, omega0, l1, l2, q0, p0)
 
 
+@catalogued(
+    "Double pendulum, chaotic",
+    "Two pendulums, one hanging from the other, let go with both rods level; chaotic.",
+    SOURCE,
+)
 def double_pendulum_chaotic(
-    m1: Any = 1,
-    m2: Any = 1,
-    g: Any = "9.81",
-    omega0: Any = "2*pi",
+    m1: Positive = 1,
+    m2: Positive = 1,
+    g: Positive = "9.81",
+    omega0: Positive = "2*pi",
     l1: Any = None,
     l2: Any = None,
-    q0: Any = ("pi/2", "pi/2"),
-    p0: Any = (0, 0),
-) -> Problem:
+    q0: Vector = ("pi/2", "pi/2"),
+    p0: Vector = (0, 0),
+) -> Parts:
     """The same pendulums, let go with both rods level."""
-    description = "Two pendulums, one hanging from the other, let go with both rods level; chaotic."
-    name, title = "double-pendulum-chaotic", "Double pendulum, chaotic"
-    return _problem(name, title, description, m1, m2, g, omega0, l1, l2, q0, p0)
+    return PARTS | two_pendulums(m1, m2, g, omega0, l1, l2, q0, p0)
 
 
-def _problem(name: str, title: str, description: str, *data: Any) -> Problem:
-    return Problem(
-        name=name,
-        title=title,
-        description=description,
-        source="Rojas-Quintero, Dubois and Jourdan 2025, section 3, eq. (15), Table 1",
-        lagrangian=lagrangian,
-        **two_pendulums(*data),
-        invariants={"energy": energy},
-        period_of="small swings of the upper pendulum alone, 2π/ω₀ with ω₀² = g/l₁; the motion has none",
-    )
-
-
-def two_pendulums(m1: Any, m2: Any, g: Any, omega0: Any, l1: Any, l2: Any, q0: Any, p0: Any) -> dict[str, Any]:
-    """Start, parameters, settings and time unit 2π/ω₀ of a double pendulum, linearised or not, as Problem takes them.
+def two_pendulums(m1: Any, m2: Any, g: Any, omega0: Any, l1: Any, l2: Any, q0: Any, p0: Any) -> Parts:
+    """Start, settings and time unit 2π/ω₀ of a double pendulum, linearised or not.
 
     Lengths not given are g/ω₀²; the ω₀ kept is √(g/l₁).
     """
-    m1, m2, g, omega0 = positive(m1, "m1"), positive(m2, "m2"), positive(g, "g"), positive(omega0, "omega0")
     l1, l2 = (g / omega0**2 if l is None else positive(l, name) for l, name in ((l1, "l1"), (l2, "l2")))
-    start = {"q0": symbolic_vector(q0, 2, "q0"), "p0": symbolic_vector(p0, 2, "p0")}
-    params = {"m1": m1, "m2": m2, "l1": l1, "l2": l2, "g": g}
     omega0 = sp.sqrt(g / l1)
-    return {**start, "params": params, "settings": {**params, "omega0": omega0, **start}, "period": 2 * sp.pi / omega0}
+    settings = {"m1": m1, "m2": m2, "l1": l1, "l2": l2, "g": g, "omega0": omega0, "q0": q0, "p0": p0}
+    return Parts(settings=settings, period=2 * sp.pi / omega0)
 
 
 def energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
@@ -98,3 +92,10 @@ def energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
         2 * c.m2 * (c.m1 + c.m2 * x.sin(delta) ** 2)
     )
     return kinetic - (c.m1 + c.m2) * c.g * c.l1 * x.cos(q[0]) - c.m2 * c.g * c.l2 * x.cos(q[1])
+
+
+PARTS = Parts(
+    lagrangian=lagrangian,
+    invariants={"energy": energy},
+    period_of="small swings of the upper pendulum alone, 2π/ω₀ with ω₀² = g/l₁; the motion has none",
+)

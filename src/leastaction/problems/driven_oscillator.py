@@ -3,7 +3,7 @@
     L(t, q, v) = ½ m v² − ½ m ω² q² + f q cos νt
     q(t) = A cos ωt + B sin ωt + C cos νt,    C = f/(m(ω² − ν²)),    A = q₀ − C,    B = p₀/(mω),    p = m q'
 
-ν ≠ ω. Nothing is conserved. Source: L. D. Landau, E. M. Lifshitz, Mechanics, §22.
+ν ≠ ω. Nothing is conserved.
 """
 
 from __future__ import annotations
@@ -15,41 +15,33 @@ import numpy as np
 import sympy as sp
 
 from leastaction.numbers.formulas import Arithmetic
-from leastaction.numbers.symbolic import positive, symbolic
-from leastaction.problems.problem import Data, Motion, Problem
+from leastaction.problems.problem import Data, ExactMotion, Number, Parts, Positive, catalogued
 
 
 def lagrangian(t: Any, q: Any, v: Any, m: Any, omega: Any, f: Any, nu: Any) -> Any:
     return 0.5 * m * v[0] ** 2 - 0.5 * m * omega**2 * q[0] ** 2 + f * q[0] * np.cos(nu * t)
 
 
+@catalogued(
+    "Driven harmonic oscillator",
+    "A mass on a spring under a periodic force: L depends on time.",
+    "L. D. Landau, E. M. Lifshitz, Mechanics, §22",
+)
 def driven_oscillator(
-    m: Any = 1, omega: Any = 1, f: Any = "1/2", nu: Any = "sqrt(2)", q0: Any = 1, p0: Any = 0
-) -> Problem:
+    m: Positive = 1, omega: Positive = 1, f: Number = "1/2", nu: Positive = "sqrt(2)", q0: Number = 1, p0: Number = 0
+) -> Parts:
     """Driven with the frequency nu by a force of amplitude f."""
-    m, omega, nu = positive(m, "m"), positive(omega, "omega"), positive(nu, "nu")
-    f, q0, p0 = symbolic(f, "f"), symbolic(q0, "q0"), symbolic(p0, "p0")
     if not sp.Abs(nu - omega) > 0:
         raise ValueError(f"nu must differ from omega = {omega}: at resonance the amplitude grows without bound")
-    params = {"m": m, "omega": omega, "f": f, "nu": nu}
-    return Problem(
-        name="driven-oscillator",
-        title="Driven harmonic oscillator",
-        description="A mass on a spring under a periodic force: L depends on time.",
-        source="Landau and Lifshitz, Mechanics, §22",
+    return Parts(
         lagrangian=lagrangian,
-        q0=(q0,),
-        p0=(p0,),
-        params=params,
-        settings={**params, "q0": q0, "p0": p0},
-        invariants={},
         solution=solution,
         period=2 * sp.pi / omega,
         period_of="the free oscillator",
     )
 
 
-def solution(d: Data) -> Motion:
+def solution(d: Data) -> ExactMotion:
     m, omega, f, nu = (d.params[name] for name in ("m", "omega", "f", "nu"))
     C = f / (m * (omega - nu) * (omega + nu))
     A, B = d.q0[0] - C, d.p0[0] / (m * omega)
@@ -62,4 +54,4 @@ def solution(d: Data) -> Motion:
         p = x(m * omega * B) * c - x(m * omega * A) * s - x(m * nu * C) * sn
         return (q,), (p,)
 
-    return Motion(at)
+    return ExactMotion(at)

@@ -6,8 +6,7 @@ between points with velocities u and w has the kinetic energy m (u² + u·w + w�
     L = m₁/6 v_A² + m₂/6 (v_A² + v_A·v_B + v_B²) + m₃/6 v_B² − g (m₁ y_A + m₂ (y_A + y_B) + m₃ y_B)/2,
     |A|² = a²,    |B − A|² = b²,    |B − C|² = d² .
 
-With a + c < b + d (Grashof, a the shortest) the crank turns around and the rocker rocks. Source: J. J. Uicker, G. R.
-Pennock, J. E. Shigley, Theory of Machines and Mechanisms, Oxford 2011, section 1.9 and chapter 2.
+With a + c < b + d (Grashof, a the shortest) the crank turns around and the rocker rocks.
 """
 
 from __future__ import annotations
@@ -18,8 +17,7 @@ import numpy as np
 import sympy as sp
 
 from leastaction.numbers.formulas import Arithmetic
-from leastaction.numbers.symbolic import positive, symbolic
-from leastaction.problems.problem import Problem
+from leastaction.problems.problem import Number, Parts, Positive, catalogued
 
 
 def lagrangian(q: Any, v: Any, m1: Any, m2: Any, m3: Any, g: Any) -> Any:
@@ -33,24 +31,24 @@ def bars(q: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
     return np.array([A @ A - a**2, (B - A) @ (B - A) - b**2, (B[0] - c) ** 2 + B[1] ** 2 - d**2])
 
 
+@catalogued(
+    "Four-bar linkage",
+    "Crank, coupler and rocker, uniform bars: three constraints leave one freedom.",
+    "J. J. Uicker, G. R. Pennock, J. E. Shigley, Theory of Machines and Mechanisms, Oxford 2011, 1.9 and chapter 2",
+)
 def four_bar_linkage(
-    m1: Any = 1,
-    m2: Any = 3,
-    m3: Any = 2,
-    a: Any = 1,
-    b: Any = 3,
-    c: Any = "7/2",
-    d: Any = "5/2",
-    g: Any = "9.81",
-    theta0: Any = "pi/2",
-    w0: Any = 10,
-) -> Problem:
+    m1: Positive = 1,
+    m2: Positive = 3,
+    m3: Positive = 2,
+    a: Positive = 1,
+    b: Positive = 3,
+    c: Positive = "7/2",
+    d: Positive = "5/2",
+    g: Number = "9.81",
+    theta0: Number = "pi/2",
+    w0: Number = 10,
+) -> Parts:
     """From the crank's angle theta0 with its angular velocity w0, the linkage open upwards."""
-    masses = {name: positive(x, name) for name, x in (("m1", m1), ("m2", m2), ("m3", m3))}
-    bar = {name: positive(x, name) for name, x in (("a", a), ("b", b), ("c", c), ("d", d))}
-    g, theta0, w0 = symbolic(g, "g"), symbolic(theta0, "theta0"), symbolic(w0, "w0")
-    m1, m2, m3 = masses.values()
-    a, b, c, d = bar.values()
     A, vA = a * sp.Matrix([sp.cos(theta0), sp.sin(theta0)]), a * w0 * sp.Matrix([-sp.sin(theta0), sp.cos(theta0)])
     C = sp.Matrix([c, 0])
     far = C - A
@@ -65,18 +63,11 @@ def four_bar_linkage(
     known, det = r.dot(vA), r[0] * s[1] - r[1] * s[0]
     vB = sp.Matrix([known * s[1], -known * s[0]]) / det
     pA, pB = ((m1 + m2) * vA / 3 + m2 * vB / 6), (m2 * vA / 6 + (m2 + m3) * vB / 3)
-    params = {**masses, **bar, "g": g}
-    return Problem(
-        name="four-bar-linkage",
-        title="Four-bar linkage",
-        description="Crank, coupler and rocker, uniform bars: three constraints leave one freedom.",
-        source="Uicker, Pennock, Shigley, Theory of Machines and Mechanisms, 1.9 and chapter 2",
+    return Parts(
         lagrangian=lagrangian,
         constraints=bars,
         q0=(*A, *B),
         p0=(*pA, *pB),
-        params=params,
-        settings={**params, "theta0": theta0, "w0": w0},
         invariants={"energy": energy},
     )
 

@@ -17,9 +17,9 @@ import mpmath
 import numpy as np
 
 from leastaction.numbers.formulas import Arithmetic
-from leastaction.numbers.symbolic import positive, symbolic_vector
-from leastaction.problems.problem import Data, Motion, Problem
+from leastaction.problems.problem import Data, ExactMotion, Parts, Positive, Vector, catalogued
 
+DESCRIPTION = "A mass on a linear spring, the same in every direction."
 SOURCE = "Ober-Blöbaum and Saake 2014, section 5.1, eq. (5.1)"
 
 
@@ -27,33 +27,22 @@ def lagrangian(q: Any, v: Any, m: Any, omega: Any) -> Any:
     return 0.5 * m * np.sum(v**2) - 0.5 * m * omega**2 * np.sum(q**2)
 
 
-def harmonic_oscillator(m: Any = 1, omega: Any = 1, q0: Any = 1, p0: Any = 0) -> Problem:
+@catalogued("Harmonic oscillator", DESCRIPTION, SOURCE)
+def harmonic_oscillator(m: Positive = 1, omega: Positive = 1, q0: Vector = 1, p0: Vector = 0) -> Parts:
     """One degree of freedom."""
-    return _oscillator("harmonic-oscillator", "Harmonic oscillator", 1, m, omega, q0, p0)
+    return _oscillator(1)
 
 
-def harmonic_oscillator_2d(m: Any = 1, omega: Any = 1, q0: Any = (1, 0), p0: Any = ("1/2", 1)) -> Problem:
+@catalogued("Harmonic oscillator in the plane", DESCRIPTION, SOURCE)
+def harmonic_oscillator_2d(m: Positive = 1, omega: Positive = 1, q0: Vector = (1, 0), p0: Vector = ("1/2", 1)) -> Parts:
     """Two degrees of freedom, isotropic."""
-    return _oscillator("harmonic-oscillator-2d", "Harmonic oscillator in the plane", 2, m, omega, q0, p0)
+    return _oscillator(2)
 
 
-def _oscillator(name: str, title: str, n: int, m: Any, omega: Any, q0: Any, p0: Any) -> Problem:
-    m, omega = positive(m, "m"), positive(omega, "omega")
-    q0, p0 = symbolic_vector(q0, n, "q0"), symbolic_vector(p0, n, "p0")
-    invariants = {"energy": energy}
-    if n == 2:
-        invariants["angular-momentum"] = angular_momentum
-    return Problem(
-        name=name,
-        title=title,
-        description="A mass on a linear spring, the same in every direction.",
-        source=SOURCE,
+def _oscillator(n: int) -> Parts:
+    return Parts(
         lagrangian=lagrangian,
-        q0=q0,
-        p0=p0,
-        params={"m": m, "omega": omega},
-        settings={"m": m, "omega": omega, "q0": q0, "p0": p0},
-        invariants=invariants,
+        invariants={"energy": energy} | ({"angular-momentum": angular_momentum} if n == 2 else {}),
         solution=solution,
         matrices=lambda c: (c.m * np.eye(n), c.m * c.omega**2 * np.eye(n)),
     )
@@ -67,7 +56,7 @@ def angular_momentum(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
     return q[0] * p[1] - q[1] * p[0]
 
 
-def solution(d: Data) -> Motion:
+def solution(d: Data) -> ExactMotion:
     m, omega = d.params["m"], d.params["omega"]
     period = 2 * mpmath.pi / omega
 
@@ -79,4 +68,4 @@ def solution(d: Data) -> Motion:
         p = tuple(x(p0) * c - x(m * omega * q0) * s for q0, p0 in pairs)
         return q, p
 
-    return Motion(at, period)
+    return ExactMotion(at, period)

@@ -17,8 +17,7 @@ import numpy as np
 import sympy as sp
 
 from leastaction.numbers.formulas import Arithmetic
-from leastaction.numbers.symbolic import positive, symbolic
-from leastaction.problems.problem import Problem
+from leastaction.problems.problem import Number, Parts, Positive, catalogued
 from leastaction.trace import const
 
 
@@ -26,22 +25,20 @@ def lagrangian(q: Any, v: Any) -> Any:
     return 0.5 * np.sum(v**2) - 0.5 * np.sum(q**2) - q[0] ** 2 * q[1] + const("1/3") * q[1] ** 3
 
 
-def henon_heiles(energy: Any = "1/8", y0: Any = "0.1", py0: Any = 0) -> Problem:
+@catalogued(
+    "Hénon–Heiles system",
+    "A star near the axis of a galaxy: oscillators coupled by cubic terms; chaotic as energy grows.",
+    "Hénon and Heiles 1964, eq. (11)",
+)
+def henon_heiles(energy: Positive = "1/8", y0: Number = "0.1", py0: Number = 0) -> Parts:
     """From q = (0, y0) with p₂ = py0 and the p₁ > 0 of this energy."""
-    H, y0, py0 = positive(energy, "energy"), symbolic(y0, "y0"), symbolic(py0, "py0")
-    square = 2 * H - py0**2 - y0**2 + 2 * y0**3 / 3
+    square = 2 * energy - py0**2 - y0**2 + 2 * y0**3 / 3
     if not square > 0:
-        raise ValueError(f"the energy {H} is too small for q = (0, {y0}), p₂ = {py0}: p₁² would be {square}")
-    return Problem(
-        name="henon-heiles",
-        title="Hénon–Heiles system",
-        description="A star near the axis of a galaxy: oscillators coupled by cubic terms; chaotic as energy grows.",
-        source="Hénon and Heiles 1964, eq. (11)",
+        raise ValueError(f"the energy {energy} is too small for q = (0, {y0}), p₂ = {py0}: p₁² would be {square}")
+    return Parts(
         lagrangian=lagrangian,
-        q0=(sp.Integer(0), y0),
+        q0=(0, y0),
         p0=(sp.sqrt(square), py0),
-        params={},
-        settings={"energy": H, "y0": y0, "py0": py0},
         invariants={"energy": total_energy},
         period=2 * sp.pi,
         period_of="small oscillations; the motion has none",

@@ -24,9 +24,10 @@ import numpy as np
 import sympy as sp
 
 from leastaction.numbers.formulas import Arithmetic
-from leastaction.numbers.symbolic import positive, symbolic, symbolic_vector
-from leastaction.problems.problem import Data, Motion, Problem
+from leastaction.numbers.symbolic import symbolic_vector
+from leastaction.problems.problem import Data, ExactMotion, Number, Parts, Positive, catalogued
 
+DESCRIPTION = "A particle attracted by a fixed centre with the force k/r²; a bound orbit is an ellipse."
 SOURCE = "Ober-Blöbaum and Saake 2014, section 5.2, eq. (5.3)"
 
 
@@ -34,30 +35,36 @@ def lagrangian(q: Any, v: Any, k: Any) -> Any:
     return 0.5 * np.sum(v**2) + k / np.sqrt(np.sum(q**2))
 
 
-def kepler(eccentricity: Any = "0.6", k: Any = 1, a: Any = 1, q0: Any = None, p0: Any = None) -> Problem:
+@catalogued("Kepler problem", DESCRIPTION, SOURCE)
+def kepler(eccentricity: Number = "0.6", k: Positive = 1, a: Positive = 1, q0: Any = None, p0: Any = None) -> Parts:
     """Motion in the plane, from the pericentre (a(1 − e), 0); or from any q0, p0 of a bound orbit."""
-    return _kepler("kepler", "Kepler problem", 2, eccentricity, k, a, 0, q0, p0)
+    return _kepler(2, k, a, eccentricity, sp.Integer(0), q0, p0)
 
 
+@catalogued("Kepler problem in space", DESCRIPTION, SOURCE)
 def kepler_3d(
-    eccentricity: Any = "0.6", k: Any = 1, a: Any = 1, inclination: Any = "pi/6", q0: Any = None, p0: Any = None
-) -> Problem:
+    eccentricity: Number = "0.6",
+    k: Positive = 1,
+    a: Positive = 1,
+    inclination: Number = "pi/6",
+    q0: Any = None,
+    p0: Any = None,
+) -> Parts:
     """Motion in space, its plane inclined to the (x, y) plane about the x axis; or from any q0, p0 of a bound orbit."""
-    return _kepler("kepler-3d", "Kepler problem in space", 3, eccentricity, k, a, inclination, q0, p0)
+    return _kepler(3, k, a, eccentricity, inclination, q0, p0)
 
 
-def kepler_galerkin(k: Any = "1016.895192894334", q0: Any = (5, 0), p0: Any = (0, 17)) -> Problem:
+@catalogued("Kepler problem, data of the Galerkin paper", DESCRIPTION, SOURCE)
+def kepler_galerkin(k: Positive = "1016.895192894334", q0: Any = (5, 0), p0: Any = (0, 17)) -> Parts:
     """The data of Ober-Blöbaum and Saake 2014, section 5.2: period 5 to 12 digits."""
-    return _kepler("kepler-galerkin", "Kepler problem, data of the Galerkin paper", 2, None, k, None, 0, q0, p0)
+    return _kepler(2, k, None, None, None, q0, p0)
 
 
-def _kepler(name: str, title: str, n: int, e: Any, k: Any, a: Any, inclination: Any, q0: Any, p0: Any) -> Problem:
-    k = positive(k, "k")
+def _kepler(n: int, k: Any, a: Any, e: Any, i: Any, q0: Any, p0: Any) -> Parts:
     if (q0 is None) != (p0 is None):
         raise ValueError("q0 and p0 belong together: give both, or neither and the orbit by eccentricity and a")
     settings = {"k": k}
     if q0 is None:
-        a, e, i = positive(a, "a"), symbolic(e, "eccentricity"), symbolic(inclination, "inclination")
         if not 0 <= e < 1:
             raise ValueError(f"eccentricity must be in [0, 1), a bound orbit without collision; got {e}")
         speed = sp.sqrt(k / a * (1 + e) / (1 - e))
@@ -70,11 +77,7 @@ def _kepler(name: str, title: str, n: int, e: Any, k: Any, a: Any, inclination: 
         _check_bound(k, q0, p0)
     planar = {"angular-momentum": lambda x, c, q, p: _cross(q, p)[2]}
     spatial = {f"angular-momentum-{axis}": _component(_cross, i) for i, axis in enumerate("xyz")}
-    return Problem(
-        name=name,
-        title=title,
-        description="A particle attracted by a fixed centre with the force k/r²; a bound orbit is an ellipse.",
-        source=SOURCE,
+    return Parts(
         lagrangian=lagrangian,
         q0=q0,
         p0=p0,
@@ -126,7 +129,7 @@ def _cross(a: Any, b: Any) -> Any:
     return a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1
 
 
-def solution(d: Data) -> Motion:
+def solution(d: Data) -> ExactMotion:
     k, n = d.params["k"], len(d.q0)
     q0, p0 = (*d.q0, mpmath.mpf(0))[:3], (*d.p0, mpmath.mpf(0))[:3]
     r0 = mpmath.sqrt(_dot(q0, q0))
@@ -155,7 +158,7 @@ def solution(d: Data) -> Motion:
         p = tuple(along_p * x(P[i]) + across_p * x(Q[i]) for i in range(n))
         return q, p
 
-    return Motion(at, period)
+    return ExactMotion(at, period)
 
 
 def eccentric_anomaly(x: Arithmetic, M: Any, e: Any) -> Any:

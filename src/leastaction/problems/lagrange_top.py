@@ -22,9 +22,8 @@ import numpy as np
 import sympy as sp
 
 from leastaction.numbers.formulas import Arithmetic
-from leastaction.numbers.symbolic import positive, symbolic_vector
 from leastaction.problems.first_order import FirstOrder
-from leastaction.problems.problem import Problem
+from leastaction.problems.problem import Parts, Positive, Problem, Vector, catalogued
 from leastaction.problems.top_solution import solution
 
 
@@ -34,55 +33,36 @@ def lagrangian(q: Any, v: Any, m: Any, g: Any, l: Any, I: Any, I3: Any) -> Any:
     return kinetic - m * g * l * cos
 
 
+@catalogued(
+    "Lagrange top with loops",
+    "A toy top that nutates while it precesses, its axis drawing loops.",
+    "Rojas-Quintero, Dubois and Jourdan 2025, section 4.2, eqs. (16)–(20), Table 3",
+)
 def lagrange_top(
-    m: Any = "0.1",
-    g: Any = "9.81",
-    l: Any = "0.15",
-    I: Any = "2.33e-3",
-    I3: Any = "1.25e-4",
-    q0: Any = (0, "pi/3", 0),
-    v0: Any = ("9.2", 0, 252),
-) -> Problem:
+    m: Positive = "0.1",
+    g: Positive = "9.81",
+    l: Positive = "0.15",
+    I: Positive = "2.33e-3",
+    I3: Positive = "1.25e-4",
+    q0: Vector = (0, "pi/3", 0),
+    v0: Vector = ("9.2", 0, 252),
+) -> Parts:
     """A motion with loops; from the angles q0 with the angular velocities v0 = (φ', θ', ψ')."""
-    return top(
-        {"m": m, "g": g, "l": l, "I": I, "I3": I3},
-        q0,
-        v0,
-        name="lagrange-top",
-        title="Lagrange top with loops",
-        description="A toy top that nutates while it precesses, its axis drawing loops.",
-        source="Rojas-Quintero, Dubois and Jourdan 2025, section 4.2, eqs. (16)–(20), Table 3",
-    )
+    return top({"m": m, "g": g, "l": l, "I": I, "I3": I3}, q0, v0)
 
 
-def top(
-    params: dict[str, Any],
-    q0: Any,
-    v0: Any,
-    name: str,
-    title: str,
-    description: str,
-    source: str,
-    settings: dict[str, Any] | None = None,
-) -> Problem:
-    """A top with these parameters, angles and angular velocities, which are its settings unless others are given."""
-    params = {name: positive(value, name) for name, value in params.items()}
-    q0, v0 = symbolic_vector(q0, 3, "q0"), symbolic_vector(v0, 3, "v0")
+def top(params: dict[str, Any], q0: Any, v0: Any) -> Parts:
+    """A top with these parameters, angles and angular velocities."""
     if not 0 < q0[1] < sp.pi:
         raise ValueError(f"the nutation q0[1] must lie between 0 and pi, where Euler angles are regular; got {q0[1]}")
     cos, sin, I, I3 = sp.cos(q0[1]), sp.sin(q0[1]), params["I"], params["I3"]
     spin = I3 * (v0[2] + v0[0] * cos)
     p0 = (sp.expand(spin * cos + I * v0[0] * sin**2), I * v0[1], sp.expand(spin))
-    return Problem(
-        name=name,
-        title=title,
-        description=description,
-        source=source,
+    return Parts(
         lagrangian=lagrangian,
         q0=q0,
         p0=p0,
         params=params,
-        settings=settings or {**params, "q0": q0, "v0": v0},
         invariants={
             "energy": energy,
             "momentum-phi": lambda x, c, q, p: p[0],

@@ -27,30 +27,25 @@ import numpy as np
 import sympy as sp
 
 from leastaction.numbers.formulas import Arithmetic
-from leastaction.numbers.symbolic import positive, symbolic
 from leastaction.problems.lagrange_top import top
-from leastaction.problems.problem import Data, Motion, Problem
+from leastaction.problems.problem import Data, ExactMotion, Number, Parts, Positive, catalogued
 from leastaction.problems.top_solution import find_nutation
 
 SOURCE = "Rojas-Quintero, Dubois and Jourdan 2025, section 4.3, eqs. (21)–(26), Table 6"
 
 
+@catalogued("Lagrange top with cusps", "A top released with its axis at rest, whose axis draws cusps.", SOURCE)
 def lagrange_top_cusps(
-    m: Any = 1, g: Any = "9.81", I: Any = 1, I3: Any = 2, A: Any = "4*pi**2", theta0: Any = "pi/6", spin: Any = "2*pi"
-) -> Problem:
+    m: Positive = 1,
+    g: Positive = "9.81",
+    I: Positive = 1,
+    I3: Positive = 2,
+    A: Positive = "4*pi**2",
+    theta0: Number = "pi/6",
+    spin: Number = "2*pi",
+) -> Parts:
     """Released at the nutation theta0 with the angular velocity `spin` about its own axis."""
-    m, g, I, A = positive(m, "m"), positive(g, "g"), positive(I, "I"), positive(A, "A")
-    I3, theta0, spin = positive(I3, "I3"), symbolic(theta0, "theta0"), symbolic(spin, "spin")
-    return top(
-        {"m": m, "g": g, "l": A * I / (m * g), "I": I, "I3": I3},
-        (0, theta0, 0),
-        (0, 0, spin),
-        name="lagrange-top-cusps",
-        title="Lagrange top with cusps",
-        description="A top released with its axis at rest, whose axis draws cusps.",
-        source=SOURCE,
-        settings={"m": m, "g": g, "I": I, "I3": I3, "A": A, "theta0": theta0, "spin": spin},
-    )
+    return top({"m": m, "g": g, "l": A * I / (m * g), "I": I, "I3": I3}, (0, theta0, 0), (0, 0, spin))
 
 
 def routh(q: Any, v: Any, I: Any, A: Any, p_phi: Any, p_psi: Any) -> Any:
@@ -58,24 +53,22 @@ def routh(q: Any, v: Any, I: Any, A: Any, p_phi: Any, p_psi: Any) -> Any:
     return 0.5 * I * v[0] ** 2 - (p_phi - p_psi * cos) ** 2 / (2 * I * sin**2) - I * A * cos
 
 
+@catalogued(
+    "Lagrange top with cusps, reduced to nutation",
+    "The nutation of the top with cusps as a system of its own, its two other momenta being constants.",
+    SOURCE,
+)
 def lagrange_top_cusps_reduced(
-    I: Any = 1, I3: Any = 2, A: Any = "4*pi**2", theta0: Any = "pi/6", spin: Any = "2*pi"
-) -> Problem:
+    I: Positive = 1, I3: Positive = 2, A: Positive = "4*pi**2", theta0: Number = "pi/6", spin: Number = "2*pi"
+) -> Parts:
     """The nutation of "lagrange-top-cusps" alone."""
-    I, I3, A, theta0 = positive(I, "I"), positive(I3, "I3"), positive(A, "A"), symbolic(theta0, "theta0")
-    spin = symbolic(spin, "spin")
     if not 0 < theta0 < sp.pi:
         raise ValueError(f"theta0 must lie between 0 and pi, where Euler angles are regular; got {theta0}")
-    return Problem(
-        name="lagrange-top-cusps-reduced",
-        title="Lagrange top with cusps, reduced to nutation",
-        description="The nutation of the top with cusps as a system of its own, its two other momenta being constants.",
-        source=SOURCE,
+    return Parts(
         lagrangian=routh,
         q0=(theta0,),
-        p0=(sp.Integer(0),),
+        p0=(0,),
         params={"I": I, "A": A, "p_phi": I3 * spin * sp.cos(theta0), "p_psi": I3 * spin},
-        settings={"I": I, "I3": I3, "A": A, "theta0": theta0, "spin": spin},
         invariants={"energy": energy},
         solution=solution,
     )
@@ -86,7 +79,7 @@ def energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
     return (p[0] ** 2 + ((c.p_phi - c.p_psi * cos) / sin) ** 2) / (2 * c.I) + c.I * c.A * cos
 
 
-def solution(d: Data) -> Motion:
+def solution(d: Data) -> ExactMotion:
     c = d.params
     nutation = find_nutation(c["I"], c["I"] * c["A"], d.q0[0], c["p_phi"], d.p0[0], c["p_psi"])
 
@@ -94,4 +87,4 @@ def solution(d: Data) -> Motion:
         theta, p_theta = nutation.at(x, nutation.phase(x, t)[1])
         return (theta,), (p_theta,)
 
-    return Motion(at, nutation.period)
+    return ExactMotion(at, nutation.period)

@@ -29,8 +29,7 @@ class Bodies:
 
     Methods
     -------
-    places(q)
-        Positions by bodies; of ``path.velocity()`` the velocities.
+    places
 
     Examples
     --------
@@ -50,16 +49,13 @@ class Bodies:
         return f"Bodies({len(self.q0) // self.dimensions} bodies in {self.dimensions} dimensions)"
 
     def places(self, q: ArrayLike) -> FloatArray:
-        """Positions, momenta or velocities by bodies.
+        """Positions, momenta or velocities by bodies, (…, N, dimensions).
 
         Parameters
         ----------
         q : array_like, shape (…, n)
             As a path holds them.
 
-        Returns
-        -------
-        ndarray, shape (…, N, dimensions)
         """
         array = np.asarray(q)
         return array.reshape(*array.shape[:-1], -1, self.dimensions)
@@ -91,10 +87,6 @@ def n_body(
         The constant of gravity, in the units of the data.
     softening : float, default 0
         A length that bounds the attraction of bodies that meet.
-
-    Returns
-    -------
-    Bodies
 
     Raises
     ------

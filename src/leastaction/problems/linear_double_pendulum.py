@@ -27,7 +27,7 @@ import mpmath
 
 from leastaction.numbers.formulas import MPFS, Arithmetic
 from leastaction.problems.double_pendulum import two_pendulums
-from leastaction.problems.problem import Data, Motion, Problem
+from leastaction.problems.problem import Data, ExactMotion, Parts, Positive, Vector, catalogued
 
 
 def lagrangian(q: Any, v: Any, m1: Any, m2: Any, l1: Any, l2: Any, g: Any) -> Any:
@@ -35,22 +35,23 @@ def lagrangian(q: Any, v: Any, m1: Any, m2: Any, l1: Any, l2: Any, g: Any) -> An
     return kinetic - 0.5 * (m1 + m2) * g * l1 * q[0] ** 2 - 0.5 * m2 * g * l2 * q[1] ** 2
 
 
+@catalogued(
+    "Linearised double pendulum",
+    "Small swings of two pendulums, one hanging from the other: two modes of unrelated frequency.",
+    "Rojas-Quintero, Dubois and Cabrera-Díaz 2024, eqs. (46)–(51), Table 1",
+)
 def linear_double_pendulum(
-    m1: Any = 1,
-    m2: Any = 1,
-    g: Any = "9.81",
-    omega0: Any = "2*pi",
+    m1: Positive = 1,
+    m2: Positive = 1,
+    g: Positive = "9.81",
+    omega0: Positive = "2*pi",
     l1: Any = None,
     l2: Any = None,
-    q0: Any = (0, "pi/6"),
-    p0: Any = (0, 0),
-) -> Problem:
+    q0: Vector = (0, "pi/6"),
+    p0: Vector = (0, 0),
+) -> Parts:
     """Rods of length g/omega0², unless l1 and l2 are given."""
-    return Problem(
-        name="linear-double-pendulum",
-        title="Linearised double pendulum",
-        description="Small swings of two pendulums, one hanging from the other: two modes of unrelated frequency.",
-        source="Rojas-Quintero, Dubois and Cabrera-Díaz 2024, eqs. (46)–(51), Table 1",
+    return Parts(
         lagrangian=lagrangian,
         **two_pendulums(m1, m2, g, omega0, l1, l2, q0, p0),
         invariants={"energy": energy, "energy-slow-mode": _mode_energy(-1), "energy-fast-mode": _mode_energy(1)},
@@ -97,7 +98,7 @@ def _mode_energy(sign: int) -> Any:
     return mode_energy
 
 
-def solution(d: Data) -> Motion:
+def solution(d: Data) -> ExactMotion:
     c = SimpleNamespace(**d.params)
     M, _ = matrices(c)
     modes = []
@@ -121,4 +122,4 @@ def solution(d: Data) -> Motion:
                 p[i] = p[i] + x(MX[i] * omega * b) * cos - x(MX[i] * omega * a) * sin
         return tuple(q), tuple(p)
 
-    return Motion(at)
+    return ExactMotion(at)

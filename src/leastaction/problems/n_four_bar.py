@@ -8,9 +8,6 @@ N + 1 uniform bars stand on the ground at (i l, 0), and N more join their upper 
 Twice in a turn all bars lie in one line: there rows of ∂g/∂q depend on each other, and each loop could go on as a
 parallelogram or cross over. The smooth motion stays parallel, r_i = (i l, 0) + l (sin ψ, −cos ψ), and ψ is that of
 `pendulum` with ω² = (g/l) ((N + 1)/2 + N)/((N + 1)/3 + N): a closed form.
-
-Source: M. González, D. Dopico, U. Lugrís, J. Cuadrado, A benchmarking system for MBS simulation software, Multibody
-System Dynamics 16 (2006) 179–190; bars of 1 m and 1 kg, upright, with 1 m/s.
 """
 
 from __future__ import annotations
@@ -21,10 +18,8 @@ import mpmath
 import sympy as sp
 
 from leastaction.numbers.formulas import Arithmetic
-from leastaction.numbers.symbolic import positive, symbolic
 from leastaction.problems import pendulum
-from leastaction.problems.chain import whole
-from leastaction.problems.problem import Data, Motion, Problem
+from leastaction.problems.problem import Count, Data, ExactMotion, Number, Parts, Positive, catalogued
 
 
 def lagrangian(q: Any, v: Any, m: Any, g: Any) -> Any:
@@ -43,28 +38,24 @@ def bars(q: Any, l: Any) -> Any:
     return standing + [(r[i + 1] - r[i]) @ (r[i + 1] - r[i]) - l**2 for i in range(len(r) - 1)]
 
 
-def n_four_bar(m: Any = 1, g: Any = "9.81", l: Any = 1, u0: Any = 1, count: Any = 1) -> Problem:
+@catalogued(
+    "N four-bar loops",
+    "Parallelograms in a row that pass through singular configurations: a benchmark.",
+    "M. González, D. Dopico, U. Lugrís, J. Cuadrado, Multibody System Dynamics 16 (2006) 179–190",
+)
+def n_four_bar(m: Positive = 1, g: Positive = "9.81", l: Positive = 1, u0: Number = 1, count: Count = 1) -> Parts:
     """With so many loops, upright, the upper ends moving with the speed u0."""
-    m, g, l, u0, count = positive(m, "m"), positive(g, "g"), positive(l, "l"), symbolic(u0, "u0"), whole(count, 1)
-    zero, params = sp.Integer(0), {"m": m, "g": g, "l": l}
-    ends = [sp.Rational(1, 3) + sp.Rational(joined, 2) for joined in [1, *[2] * (count - 1), 1]]
-    return Problem(
-        name="n-four-bar",
-        title="N four-bar loops",
-        description="Parallelograms in a row that pass through singular configurations: a benchmark.",
-        source="González, Dopico, Lugrís, Cuadrado, Multibody System Dynamics 16 (2006) 179–190",
+    ends = [sp.Rational(1, 3) + sp.Rational(joined, 2) for joined in [1, *[2] * int(count - 1), 1]]
+    return Parts(
         lagrangian=lagrangian,
         constraints=bars,
-        q0=tuple(x for i in range(count + 1) for x in (i * l + zero, l)),
-        p0=tuple(x for part in ends for x in (m * part * u0, zero)),
-        params=params,
-        settings={**params, "u0": u0, "count": sp.Integer(count)},
-        invariants={},
+        q0=tuple(x for i in range(int(count) + 1) for x in (i * l, l)),
+        p0=tuple(x for part in ends for x in (m * part * u0, 0)),
         solution=solution,
     )
 
 
-def solution(d: Data) -> Motion:
+def solution(d: Data) -> ExactMotion:
     """The motion that follows from the angle ψ, which is π at the start."""
     m, g, l = (d.params[name] for name in ("m", "g", "l"))
     size = len(d.q0) // 2
@@ -84,4 +75,4 @@ def solution(d: Data) -> Motion:
         momenta = [(x(m * part) * pace * cosine, x(m * part) * pace * sine) for part in ends]
         return tuple(z for place in places for z in place), tuple(z for push in momenta for z in push)
 
-    return Motion(at, angle.period)
+    return ExactMotion(at, angle.period)

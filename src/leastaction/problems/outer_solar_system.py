@@ -5,9 +5,6 @@
 Lengths are astronomical units, times days, masses those of the Sun. The Sun's mass is a little more than 1: it
 includes the inner planets. The planets start on 5 September 1994, 0h00, where they stand and move relative to the Sun.
 Only energy, momentum and angular momentum are conserved, and no exact solution is known.
-
-Source: E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration, second edition, 2006, section I.2.4,
-Table 2.2.
 """
 
 from __future__ import annotations
@@ -16,9 +13,8 @@ from typing import Any
 
 import sympy as sp
 
-from leastaction.numbers.symbolic import positive, symbolic_vector
 from leastaction.problems.gravity import attraction, invariants
-from leastaction.problems.problem import Problem
+from leastaction.problems.problem import Parts, Positive, Vector, catalogued
 
 MASSES = {
     "sun": "1.00000597682",
@@ -54,41 +50,35 @@ def lagrangian(
     return attraction(q, v, G, (sun, jupiter, saturn, uranus, neptune, pluto), 3)
 
 
+@catalogued(
+    "Outer solar system",
+    "The Sun and the five planets from Jupiter to Pluto, in astronomical units and days.",
+    "E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration, second edition, 2006, I.2.4, Table 2.2",
+)
 def outer_solar_system(
-    G: Any = "2.95912208286e-4",
-    sun: Any = MASSES["sun"],
-    jupiter: Any = MASSES["jupiter"],
-    saturn: Any = MASSES["saturn"],
-    uranus: Any = MASSES["uranus"],
-    neptune: Any = MASSES["neptune"],
-    pluto: Any = MASSES["pluto"],
-    q0: Any = PLACES,
-    v0: Any = SPEEDS,
-) -> Problem:
+    G: Positive = "2.95912208286e-4",
+    sun: Positive = MASSES["sun"],
+    jupiter: Positive = MASSES["jupiter"],
+    saturn: Positive = MASSES["saturn"],
+    uranus: Positive = MASSES["uranus"],
+    neptune: Positive = MASSES["neptune"],
+    pluto: Positive = MASSES["pluto"],
+    q0: Vector = PLACES,
+    v0: Vector = SPEEDS,
+) -> Parts:
     """From the places q0 with the velocities v0, each of 18 numbers, body after body."""
-    masses = dict(zip(MASSES, (sun, jupiter, saturn, uranus, neptune, pluto), strict=True))
-    params = {name: positive(value, name) for name, value in {"G": G, **masses}.items()}
-    q0, v0 = symbolic_vector(q0, 18, "q0"), symbolic_vector(v0, 18, "v0")
-    p0 = tuple(m * v0[3 * i + k] for i, m in enumerate(params[name] for name in MASSES) for k in range(3))
-    return Problem(
-        name="outer-solar-system",
-        title="Outer solar system",
-        description="The Sun and the five planets from Jupiter to Pluto, in astronomical units and days.",
-        source="Hairer, Lubich and Wanner 2006, section I.2.4, Table 2.2",
+    masses = (sun, jupiter, saturn, uranus, neptune, pluto)
+    return Parts(
         lagrangian=lagrangian,
-        q0=q0,
-        p0=p0,
-        params=params,
-        settings={**params, "q0": q0, "v0": v0},
+        p0=tuple(m * v0[3 * i + k] for i, m in enumerate(masses) for k in range(3)),
         invariants=invariants(lambda c: (c.G, [getattr(c, name) for name in MASSES]), 3),
-        period=_period(params, q0, v0),
+        period=_period(G * (sun + jupiter), q0, v0),
         period_of="the ellipse that Jupiter would follow if there were no other planets; the motion has none",
     )
 
 
-def _period(params: dict[str, Any], q0: tuple[Any, ...], v0: tuple[Any, ...]) -> Any:
+def _period(mu: Any, q0: tuple[Any, ...], v0: tuple[Any, ...]) -> Any:
     """2π √(a³/μ) with 1/a = 2/r − v²/μ, of Jupiter about the Sun, μ = G (m_sun + m_jupiter); None if unbound."""
-    mu = params["G"] * (params["sun"] + params["jupiter"])
     r, v2 = sp.sqrt(sum((q0[3 + k] - q0[k]) ** 2 for k in range(3))), sum((v0[3 + k] - v0[k]) ** 2 for k in range(3))
     inverse = 2 / r - v2 / mu
     return 2 * sp.pi / sp.sqrt(mu * inverse**3) if inverse > 0 else None

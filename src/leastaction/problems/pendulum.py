@@ -20,28 +20,24 @@ import mpmath
 import numpy as np
 
 from leastaction.numbers.formulas import Arithmetic
-from leastaction.numbers.symbolic import positive, symbolic
 from leastaction.problems.elliptic import sncndn
-from leastaction.problems.problem import Data, Motion, Problem
+from leastaction.problems.problem import Data, ExactMotion, Number, Parts, Positive, catalogued
 
 
 def lagrangian(q: Any, v: Any, m: Any, omega: Any) -> Any:
     return 0.5 * m * v[0] ** 2 - m * omega**2 * (1 - np.cos(q[0]))
 
 
-def pendulum(m: Any = 1, omega: Any = "2*pi", theta0: Any = "pi/2", p0: Any = 0) -> Problem:
+@catalogued(
+    "Nonlinear pendulum",
+    "A point mass on a rigid rod: swings of any amplitude, and turns.",
+    "Dubois and Rojas-Quintero 2023, eq. (4) and Annex",
+)
+def pendulum(m: Positive = 1, omega: Positive = "2*pi", theta0: Number = "pi/2", p0: Number = 0) -> Parts:
     """From the angle theta0 with momentum p0: any amplitude, and rotation."""
-    m, omega, theta0, p0 = positive(m, "m"), positive(omega, "omega"), symbolic(theta0, "theta0"), symbolic(p0, "p0")
-    return Problem(
-        name="pendulum",
-        title="Nonlinear pendulum",
-        description="A point mass on a rigid rod: swings of any amplitude, and turns.",
-        source="Dubois and Rojas-Quintero 2023, eq. (4) and Annex",
+    return Parts(
         lagrangian=lagrangian,
         q0=(theta0,),
-        p0=(p0,),
-        params={"m": m, "omega": omega},
-        settings={"m": m, "omega": omega, "theta0": theta0, "p0": p0},
         invariants={"energy": energy},
         solution=solution,
     )
@@ -51,7 +47,7 @@ def energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
     return p[0] ** 2 / (2 * c.m) + c.m * c.omega**2 * 2 * x.sin(q[0] / 2) ** 2
 
 
-def solution(d: Data) -> Motion:
+def solution(d: Data) -> ExactMotion:
     m, omega = d.params["m"], d.params["omega"]
     (q0,), (v0,) = d.q0, (d.p0[0] / m,)
     whole = 2 * mpmath.pi * mpmath.nint(q0 / (2 * mpmath.pi))  # the whole turns between the start and [−π, π]
@@ -69,16 +65,16 @@ def solution(d: Data) -> Motion:
     return _rotation(m, omega, whole, k, -m1 / k**2, half, 1 if v0 > 0 else -1)
 
 
-def _rest(q0: Any, omega: Any, below: bool) -> Motion:
+def _rest(q0: Any, omega: Any, below: bool) -> ExactMotion:
     """The motion in equilibrium; in the lower one small swings give the period."""
 
     def at(x: Arithmetic, t: Any) -> Any:
         return (t * 0 + x(q0),), (t * 0,)
 
-    return Motion(at, 2 * mpmath.pi / omega if below else mpmath.inf)
+    return ExactMotion(at, 2 * mpmath.pi / omega if below else mpmath.inf)
 
 
-def _libration(m: Any, omega: Any, whole: Any, k: Any, m1: Any, am0: Any) -> Motion:
+def _libration(m: Any, omega: Any, whole: Any, k: Any, m1: Any, am0: Any) -> ExactMotion:
     period = 4 * mpmath.ellipk(k**2) / omega
     u0 = mpmath.ellipf(am0, k**2)
 
@@ -88,10 +84,10 @@ def _libration(m: Any, omega: Any, whole: Any, k: Any, m1: Any, am0: Any) -> Mot
         # dn = cos(q/2): the arctangent keeps all digits where the arcsine of k sn would lose half.
         return (x(whole) + 2 * x.arctan2(x(k) * sn, dn),), (x(2 * m * omega * k) * cn,)
 
-    return Motion(at, period)
+    return ExactMotion(at, period)
 
 
-def _rotation(m: Any, omega: Any, whole: Any, k: Any, m1: Any, half: Any, sign: int) -> Motion:
+def _rotation(m: Any, omega: Any, whole: Any, k: Any, m1: Any, half: Any, sign: int) -> ExactMotion:
     K = mpmath.ellipk(1 / k**2)
     period = 2 * K / (k * omega)
     u0 = mpmath.ellipf(sign * half, 1 / k**2)
@@ -103,10 +99,10 @@ def _rotation(m: Any, omega: Any, whole: Any, k: Any, m1: Any, half: Any, sign: 
         am = x.arctan2(sn, cn)
         return (x(whole) + sign * 2 * (x.pi * (turns + more) + am),), (x(sign * 2 * m * omega * k) * dn,)
 
-    return Motion(at, period)
+    return ExactMotion(at, period)
 
 
-def _separatrix(m: Any, omega: Any, whole: Any, half: Any, speed: Any) -> Motion:
+def _separatrix(m: Any, omega: Any, whole: Any, half: Any, speed: Any) -> ExactMotion:
     sign = 1 if speed > 0 else -1
     u0 = sign * mpmath.asinh(mpmath.tan(half))
 
@@ -116,4 +112,4 @@ def _separatrix(m: Any, omega: Any, whole: Any, half: Any, speed: Any) -> Motion
         am = x.arctan2(1 - w**2, 2 * w)
         return (x(whole) + sign * 2 * np.where(u < 0, -am, am),), (x(sign * 4 * m * omega) * w / (1 + w**2),)
 
-    return Motion(at, mpmath.inf)
+    return ExactMotion(at, mpmath.inf)

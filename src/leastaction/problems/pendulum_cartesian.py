@@ -4,8 +4,6 @@
 
 The smallest constrained system with a closed form: x = l sin θ, y = −l cos θ, where θ is the motion of `pendulum` with
 ω² = g/l, by Jacobi's functions. The rod pulls with m (g cos θ + l θ'²), so λ = −m (g cos θ + l θ'²)/(2l).
-
-Source: E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration, Springer 2006, VII.1.1, example 1.1.
 """
 
 from __future__ import annotations
@@ -16,9 +14,8 @@ import mpmath
 import sympy as sp
 
 from leastaction.numbers.formulas import Arithmetic
-from leastaction.numbers.symbolic import positive, symbolic
 from leastaction.problems import pendulum
-from leastaction.problems.problem import Data, Motion, Problem
+from leastaction.problems.problem import Data, ExactMotion, Number, Parts, Positive, catalogued
 
 
 def lagrangian(q: Any, v: Any, m: Any, g: Any) -> Any:
@@ -29,23 +26,21 @@ def rod(q: Any, l: Any) -> Any:
     return q @ q - l**2
 
 
-def pendulum_cartesian(m: Any = 1, g: Any = "9.81", l: Any = 1, theta0: Any = "pi/2", w0: Any = 0) -> Problem:
+@catalogued(
+    "Pendulum in the plane",
+    "A point mass on a rigid rod, in Cartesian coordinates: one constraint, and a closed form.",
+    "E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration, Springer 2006, VII.1.1, example 1.1",
+)
+def pendulum_cartesian(
+    m: Positive = 1, g: Positive = "9.81", l: Positive = 1, theta0: Number = "pi/2", w0: Number = 0
+) -> Parts:
     """From the angle theta0 off the downward vertical, with the angular velocity w0."""
-    m, g, l = positive(m, "m"), positive(g, "g"), positive(l, "l")
-    theta0, w0 = symbolic(theta0, "theta0"), symbolic(w0, "w0")
     sine, cosine = sp.sin(theta0), sp.cos(theta0)
-    params = {"m": m, "g": g, "l": l}
-    return Problem(
-        name="pendulum-cartesian",
-        title="Pendulum in the plane",
-        description="A point mass on a rigid rod, in Cartesian coordinates: one constraint, and a closed form.",
-        source="Hairer, Lubich, Wanner, Geometric Numerical Integration, VII.1.1",
+    return Parts(
         lagrangian=lagrangian,
         constraints=rod,
         q0=(l * sine, -l * cosine),
         p0=(m * l * w0 * cosine, m * l * w0 * sine),
-        params=params,
-        settings={**params, "theta0": theta0, "w0": w0},
         invariants={"energy": energy},
         solution=solution,
     )
@@ -55,7 +50,7 @@ def energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
     return (p[0] ** 2 + p[1] ** 2) / (2 * c.m) + c.m * c.g * q[1]
 
 
-def solution(d: Data) -> Motion:
+def solution(d: Data) -> ExactMotion:
     """The motion that follows from the angle, which has the mass m l²."""
     m, g, l = (d.params[name] for name in ("m", "g", "l"))
     (x, y), (px, py) = d.q0, d.p0
@@ -69,4 +64,4 @@ def solution(d: Data) -> Motion:
         sine, cosine, size = x.sin(theta), x.cos(theta), x(l)
         return (size * sine, -size * cosine), (spin / size * cosine, spin / size * sine)
 
-    return Motion(at, angle.period)
+    return ExactMotion(at, angle.period)

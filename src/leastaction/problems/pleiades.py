@@ -14,11 +14,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import sympy as sp
-
-from leastaction.numbers.symbolic import symbolic_vector
+from leastaction.numbers.symbolic import symbolic
 from leastaction.problems.gravity import attraction, invariants
-from leastaction.problems.problem import Problem
+from leastaction.problems.problem import Parts, Vector, catalogued
 
 MASSES = tuple(range(1, 8))
 PLACES = (3, 3, 3, -3, -1, 2, -3, 0, 2, 0, -2, -4, 2, 4)
@@ -41,25 +39,22 @@ def lagrangian(q: Any, v: Any) -> Any:
     return attraction(q, v, 1, MASSES, 2)
 
 
-def pleiades(q0: Any = PLACES, v0: Any = SPEEDS) -> Problem:
+@catalogued(
+    "Pleiades",
+    "Seven stars in the plane that attract each other and nearly collide.",
+    "Hairer, Nørsett and Wanner 1993, section II.10",
+)
+def pleiades(q0: Vector = PLACES, v0: Vector = SPEEDS) -> Parts:
     """From the places q0 with the velocities v0, each of 14 numbers, star after star."""
-    q0, v0 = symbolic_vector(q0, 14, "q0"), symbolic_vector(v0, 14, "v0")
-    usual = q0 == symbolic_vector(PLACES, 14, "q0") and v0 == symbolic_vector(SPEEDS, 14, "v0")
-    x, y, vx, vy = (symbolic_vector(AT_3.split()[7 * k : 7 * k + 7], 7, "the reference") for k in range(4))
+    usual = all(x == symbolic(y) for x, y in zip(q0 + v0, PLACES + SPEEDS, strict=True))
+    x, y, vx, vy = ([symbolic(number) for number in AT_3.split()[7 * k : 7 * k + 7]] for k in range(4))
     place = tuple(z for pair in zip(x, y, strict=True) for z in pair)
     push = tuple(m * z for m, *pair in zip(MASSES, vx, vy, strict=True) for z in pair)
-    return Problem(
-        name="pleiades",
-        title="Pleiades",
-        description="Seven stars in the plane that attract each other and nearly collide.",
-        source="Hairer, Nørsett and Wanner 1993, section II.10",
+    return Parts(
         lagrangian=lagrangian,
-        q0=q0,
         p0=tuple(MASSES[k // 2] * v for k, v in enumerate(v0)),
-        params={},
-        settings={"q0": q0, "v0": v0},
         invariants=invariants(lambda c: (1, MASSES), 2),
-        period=sp.Rational(3, 20),
-        reference=(sp.Integer(3), place, push) if usual else None,
+        period="3/20",
+        reference=(3, place, push) if usual else None,
         period_of="a twentieth of the usual interval, about the time in which stars pass; the motion has none",
     )

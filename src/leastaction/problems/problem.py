@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, wraps
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import sympy as sp
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.numbers.formulas import DOUBLES, MPFS, Arithmetic, by_components
+from leastaction.numbers.notation import readable
 from leastaction.numbers.precision import mpmath_digits
 from leastaction.numbers.rounding import reals, to_float, to_mpf
+from leastaction.numbers.symbolic import positive, symbolic, symbolic_vector
 from leastaction.problems.first_order import FirstOrder
 from leastaction.systems.lagrangian import Lagrangian
 
@@ -21,6 +25,11 @@ GUARD = 20  # digits beyond those asked for, in the evaluation of formulas
 DOUBLE_DIGITS = 17
 
 Components = tuple[Any, ...]  # one array of shape (K,) per degree of freedom
+Positive: TypeAlias = Any  # how a setting is read …
+Number: TypeAlias = Any
+Vector: TypeAlias = Any
+Count: TypeAlias = Any
+Parts = dict[str, Any]  # arguments of Problem
 
 
 @dataclass(frozen=True)
@@ -34,7 +43,7 @@ class Data:
 
 
 @dataclass(frozen=True)
-class Motion:
+class ExactMotion:
     """An exact solution, its constants found: at(x, t) gives the components of q and of p at the times t, (K,)."""
 
     at: Callable[[Arithmetic, NDArray[Any]], tuple[Components, Components]]
@@ -63,6 +72,48 @@ class Invariant:
     def _at(self, x: Arithmetic, number: Callable[[Any], Any], q: ArrayLike, p: ArrayLike) -> Any:
         c = SimpleNamespace(**{name: x(number(value)) for name, value in self.exact_params.items()})
         return by_components(x, lambda *qp: self.formula(x, c, *qp), q, p)
+
+
+def catalogued(title: str, description: str, source: str) -> Callable[[Callable[..., Parts]], Callable[..., Problem]]:
+    """A function whose arguments are the settings of a problem, and which gives its parts.
+
+    The problem has the name of the function. Settings are read as their annotations say. Where the parts name no
+    parameters, these are the settings for which Lagrangian, force and constraints ask; q0 and p0 may be settings, too.
+    """
+
+    def complete(make: Callable[..., Parts]) -> Callable[..., Problem]:
+        signature = inspect.signature(make)
+
+        @wraps(make)
+        def made(*args: Any, **given: Any) -> Problem:
+            bound = signature.bind(*args, **given)
+            bound.apply_defaults()
+            settings = {key: _read(signature.parameters[key], value) for key, value in bound.arguments.items()}
+            parts: Parts = {"settings": settings}
+            for key in settings.keys() & {"q0", "p0"}:
+                parts[key] = settings[key] if isinstance(settings[key], tuple) else (settings[key],)
+            parts |= make(**settings)
+            return Problem(make.__name__.replace("_", "-"), title, description, source, **parts)
+
+        return made
+
+    return complete
+
+
+def _read(setting: inspect.Parameter, value: Any) -> Any:
+    match setting.annotation:
+        case "Positive":
+            return positive(value, setting.name)
+        case "Number":
+            return symbolic(value, setting.name)
+        case "Vector":
+            return symbolic_vector(value, len(np.atleast_1d(setting.default)), setting.name)
+        case "Count":
+            number = symbolic(value, setting.name)
+            if number != int(number) or number < 1:
+                raise ValueError(f"{setting.name}, how many there are, must be a positive integer; got {value!r}")
+            return number
+    return value
 
 
 class Problem:
@@ -103,27 +154,16 @@ class Problem:
 
     Methods
     -------
-    exact(t, digits)
-        The exact solution.
-    data(digits)
-        The data as mpmath numbers.
-
-    Examples
-    --------
-    >>> import leastaction as la
-    >>> kepler = la.problems.get("kepler", eccentricity="0.5")
-    >>> q, p = kepler.exact(kepler.period / 2)
-    >>> q.round(12)
-    array([-1.5,  0. ])
+    exact, data
     """
 
     def __init__(
         self,
-        *,
         name: str,
         title: str,
         description: str,
         source: str,
+        *,
         lagrangian: Callable[..., Any],
         force: Callable[..., Any] | None = None,
         dissipation: Callable[..., Any] | None = None,
@@ -131,10 +171,10 @@ class Problem:
         inputs: Mapping[str, Any] | None = None,
         q0: tuple[Any, ...],
         p0: tuple[Any, ...],
-        params: Mapping[str, Any],
+        params: Mapping[str, Any] | None = None,
         settings: Mapping[str, Any],
-        invariants: Mapping[str, Callable[[Arithmetic, Any, Components, Components], Any]],
-        solution: Callable[[Data], Motion] | None = None,
+        invariants: Mapping[str, Callable[[Arithmetic, Any, Components, Components], Any]] | None = None,
+        solution: Callable[[Data], ExactMotion] | None = None,
         period: Any = None,
         period_of: str = "the motion",
         matrices: Callable[[Any], tuple[Any, Any]] | None = None,
@@ -144,7 +184,15 @@ class Problem:
         places: tuple[tuple[Any, tuple[Any, ...]], ...] = (),
     ) -> None:
         self.name, self.title, self.description, self.source = name, title, description, source
-        self.exact_q0, self.exact_p0, self.exact_params, self.settings = q0, p0, dict(params), dict(settings)
+        if params is None:  # the settings that the functions ask for
+            functions = [f for f in (lagrangian, force, dissipation, constraints) if f is not None]
+            asked = {name for f in functions for name in inspect.signature(f).parameters}
+            params = {key: value for key, value in settings.items() if key in asked}
+        q0, p0 = _exactly(q0), _exactly(p0)
+        period, reference, places, moving_reference = (
+            _exactly(x) for x in (period, reference, places, moving_reference)
+        )
+        self.exact_q0, self.exact_p0, self.exact_params, self.settings = q0, p0, _exactly(params), dict(settings)
         self.q0, self.p0 = (np.array([to_float(x) for x in z]) for z in (q0, p0))
         self.params = {key: to_float(value) for key, value in params.items()}
         self.system = Lagrangian(
@@ -157,7 +205,9 @@ class Problem:
             inputs=inputs,
         )
         self.system.name = name
-        self.invariants = {key: Invariant(key, formula, self.exact_params) for key, formula in invariants.items()}
+        self.invariants = {
+            key: Invariant(key, formula, self.exact_params) for key, formula in (invariants or {}).items()
+        }
         self.matrices = None
         if matrices is not None:
             self.matrices = tuple(np.array(Z, float) for Z in matrices(SimpleNamespace(**self.params)))
@@ -175,13 +225,12 @@ class Problem:
             self.reference = (to_float(t), q, self.system.momentum(q, v, to_float(t)))
         self.exact_places = places
         self.places = tuple((to_float(t), np.array([to_float(x) for x in q])) for t, q in places)
-        self._motions: dict[int, Motion] = {}
+        self._motions: dict[int, ExactMotion] = {}
         known = self._motion(DOUBLE_DIGITS).period if period is None and solution is not None else period
         self.period = None if known is None else to_float(known)
 
     @property
     def has_exact(self) -> bool:
-        """Whether an exact solution is known."""
         return self._solution is not None
 
     def data(self, digits: int) -> Data:
@@ -237,12 +286,12 @@ class Problem:
             q, p = self._at(MPFS, motion, t)
         return _rounded(q, digits), _rounded(p, digits)
 
-    def _at(self, x: Arithmetic, motion: Motion, t: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _at(self, x: Arithmetic, motion: ExactMotion, t: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         times = x.array(t)
         q, p = (np.stack([*components], axis=-1) for components in motion.at(x, times.reshape(-1)))
         return q.reshape(*times.shape, self.system.n), p.reshape(*times.shape, self.system.n)
 
-    def _motion(self, digits: int) -> Motion:
+    def _motion(self, digits: int) -> ExactMotion:
         """The solution's constants, found once with twice the digits, since some come from nearly double roots."""
         if self._solution is None:
             raise ValueError(
@@ -269,8 +318,17 @@ class Problem:
         return partial(get, self.name, **self.settings), ()
 
     def __repr__(self) -> str:
-        inside = ", ".join(f"{name}={value}" for name, value in self.settings.items())
+        inside = ", ".join(f"{name}={readable(value)}" for name, value in self.settings.items())
         return f"Problem({self.name!r}{', ' if inside else ''}{inside})"
+
+
+def _exactly(x: Any) -> Any:
+    """Numbers, also in tuples and dictionaries, as SymPy's; text is read as it is in settings."""
+    if isinstance(x, tuple):
+        return tuple(map(_exactly, x))
+    if isinstance(x, Mapping):
+        return {name: _exactly(value) for name, value in x.items()}
+    return x if x is None else symbolic(x) if isinstance(x, str) else sp.sympify(x)
 
 
 def _rounded(value: Any, digits: int) -> Any:

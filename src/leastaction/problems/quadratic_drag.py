@@ -4,7 +4,7 @@
     v(t) = v∞ tanh y,    q(t) = q₀ + (v∞²/g) ln (cosh y / cosh y₀),    y = y₀ + g t / v∞,    tanh y₀ = v₀/v∞
 
 while the body falls, y ≥ 0; a body that rises first has no solution here. The body begins slower than v∞, the speed
-that weight and drag allow. Source: J. R. Taylor, Classical Mechanics, University Science Books 2005, section 2.4.
+that weight and drag allow.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ import numpy as np
 import sympy as sp
 
 from leastaction.numbers.formulas import Arithmetic
-from leastaction.numbers.symbolic import positive, symbolic
-from leastaction.problems.problem import Data, Motion, Problem
+from leastaction.problems.problem import Data, ExactMotion, Number, Parts, Positive, catalogued
 
 
 def lagrangian(q: Any, v: Any, m: Any, g: Any) -> Any:
@@ -28,32 +27,27 @@ def drag(q: Any, v: Any, k: Any) -> Any:
     return -k * v[0] * np.abs(v[0])
 
 
-def quadratic_drag(m: Any = 1, g: Any = "9.81", k: Any = "1/100", q0: Any = 0, p0: Any = 15) -> Problem:
+@catalogued(
+    "Fall with quadratic drag",
+    "A body falls through the air towards its terminal speed.",
+    "J. R. Taylor, Classical Mechanics, University Science Books 2005, section 2.4",
+)
+def quadratic_drag(
+    m: Positive = 1, g: Positive = "9.81", k: Positive = "1/100", q0: Number = 0, p0: Number = 15
+) -> Parts:
     """A mass m that falls with the drag k v²."""
-    m, g, k = positive(m, "m"), positive(g, "g"), positive(k, "k")
-    q0, p0 = symbolic(q0, "q0"), symbolic(p0, "p0")
     if not 0 <= p0 / m < sp.sqrt(m * g / k):
         raise ValueError(
             f"it must fall slower than √(m g / k) = {float(sp.sqrt(m * g / k)):g}; got v₀ = {float(p0 / m):g}"
         )
-    params = {"m": m, "g": g, "k": k}
-    return Problem(
-        name="quadratic-drag",
-        title="Fall with quadratic drag",
-        description="A body falls through the air towards its terminal speed.",
-        source="Taylor, Classical Mechanics, 2.4",
+    return Parts(
         lagrangian=lagrangian,
         force=drag,
-        q0=(q0,),
-        p0=(p0,),
-        params=params,
-        settings={**params, "q0": q0, "p0": p0},
-        invariants={},
         solution=solution,
     )
 
 
-def solution(d: Data) -> Motion:
+def solution(d: Data) -> ExactMotion:
     m, g, k = (d.params[name] for name in ("m", "g", "k"))
     terminal = mpmath.sqrt(m * g / k)
     y0 = mpmath.atanh(d.p0[0] / m / terminal)
@@ -68,4 +62,4 @@ def solution(d: Data) -> Motion:
         q = x(d.q0[0]) + x(terminal**2 / g) * (log_cosh(x, y) - log_cosh(x, x(y0)))
         return (q,), (x(m * terminal) * (1 - small) / (1 + small),)
 
-    return Motion(at)
+    return ExactMotion(at)

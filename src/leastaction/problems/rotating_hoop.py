@@ -3,8 +3,7 @@
     L = ½ m |v|² − m g z,        x² + y² + z² = R²,        x sin Ωt − y cos Ωt = 0
 
 The hoop turns about the vertical with Ω, so the energy is not kept, but Jacobi's integral E − Ω J_z is. Beyond Ω² = g/R
-the bead rests, seen from the hoop, at cos θ = g/(Ω² R). Source: J. R. Taylor, Classical Mechanics, University Science
-Books 2005, examples 7.6 and 7.7.
+the bead rests, seen from the hoop, at cos θ = g/(Ω² R).
 """
 
 from __future__ import annotations
@@ -15,8 +14,7 @@ import numpy as np
 import sympy as sp
 
 from leastaction.numbers.formulas import Arithmetic
-from leastaction.numbers.symbolic import positive, symbolic
-from leastaction.problems.problem import Problem
+from leastaction.problems.problem import Number, Parts, Positive, catalogued
 
 
 def lagrangian(q: Any, v: Any, m: Any, g: Any) -> Any:
@@ -27,25 +25,21 @@ def hoop(t: Any, q: Any, R: Any, Omega: Any) -> Any:
     return np.array([q @ q - R**2, q[0] * np.sin(Omega * t) - q[1] * np.cos(Omega * t)])
 
 
+@catalogued(
+    "Bead on a rotating hoop",
+    "A bead on a hoop that a motor turns: two constraints, one of them moves.",
+    "J. R. Taylor, Classical Mechanics, University Science Books 2005, examples 7.6 and 7.7",
+)
 def rotating_hoop(
-    m: Any = 1, g: Any = "9.81", R: Any = 1, Omega: Any = 4, theta0: Any = "pi/6", w0: Any = 0
-) -> Problem:
+    m: Positive = 1, g: Positive = "9.81", R: Positive = 1, Omega: Number = 4, theta0: Number = "pi/6", w0: Number = 0
+) -> Parts:
     """From the angle theta0 off the lowest point, moving along the hoop with the angular velocity w0."""
-    m, g, R, Omega = positive(m, "m"), positive(g, "g"), positive(R, "R"), symbolic(Omega, "Omega")
-    theta0, w0 = symbolic(theta0, "theta0"), symbolic(w0, "w0")
     sine, cosine = sp.sin(theta0), sp.cos(theta0)
-    params = {"m": m, "g": g, "R": R, "Omega": Omega}
-    return Problem(
-        name="rotating-hoop",
-        title="Bead on a rotating hoop",
-        description="A bead on a hoop that a motor turns: two constraints, one of them moves.",
-        source="Taylor, Classical Mechanics, examples 7.6 and 7.7",
+    return Parts(
         lagrangian=lagrangian,
         constraints=hoop,
-        q0=(R * sine, sp.Integer(0), -R * cosine),
+        q0=(R * sine, 0, -R * cosine),
         p0=(m * R * w0 * cosine, m * Omega * R * sine, m * R * w0 * sine),
-        params=params,
-        settings={**params, "theta0": theta0, "w0": w0},
         invariants={"jacobi": jacobi},
     )
 

@@ -4,8 +4,7 @@ The crank goes from the origin to A = (x, y), the rod from A to the slider at (X
 
     L = m₁/6 v_A² + m₂/6 (v_A² + v_x V + V²) + m₃/2 V²,        x² + y² = a²,        (X − x)² + y² = b² .
 
-One freedom and a constant energy E = ½ I(θ) θ'²: the time of a turn is ∮ √(I(θ)/2E) dθ. Source: J. J. Uicker, G. R.
-Pennock, J. E. Shigley, Theory of Machines and Mechanisms, Oxford 2011, section 1.9; bars as in `four_bar_linkage`.
+One freedom and a constant energy E = ½ I(θ) θ'²: the time of a turn is ∮ √(I(θ)/2E) dθ. Bars as in `four_bar_linkage`.
 """
 
 from __future__ import annotations
@@ -16,8 +15,7 @@ import numpy as np
 import sympy as sp
 
 from leastaction.numbers.formulas import Arithmetic
-from leastaction.numbers.symbolic import positive, symbolic
-from leastaction.problems.problem import Problem
+from leastaction.problems.problem import Number, Parts, Positive, catalogued
 
 
 def lagrangian(q: Any, v: Any, m1: Any, m2: Any, m3: Any) -> Any:
@@ -30,30 +28,32 @@ def bars(q: Any, a: Any, b: Any) -> Any:
     return np.array([x**2 + y**2 - a**2, (X - x) ** 2 + y**2 - b**2])
 
 
+@catalogued(
+    "Slider-crank",
+    "A crank, a rod and a slider, uniform bars: the time of a turn is a quadrature.",
+    "J. J. Uicker, G. R. Pennock, J. E. Shigley, Theory of Machines and Mechanisms, Oxford 2011, section 1.9",
+)
 def slider_crank(
-    m1: Any = 1, m2: Any = 2, m3: Any = 3, a: Any = 1, b: Any = 3, theta0: Any = "pi/3", w0: Any = 5
-) -> Problem:
+    m1: Positive = 1,
+    m2: Positive = 2,
+    m3: Positive = 3,
+    a: Positive = 1,
+    b: Positive = 3,
+    theta0: Number = "pi/3",
+    w0: Number = 5,
+) -> Parts:
     """From the crank's angle theta0 with its angular velocity w0; the rod is longer than the crank."""
-    m1, m2, m3 = positive(m1, "m1"), positive(m2, "m2"), positive(m3, "m3")
-    a, b, theta0, w0 = positive(a, "a"), positive(b, "b"), symbolic(theta0, "theta0"), symbolic(w0, "w0")
     if not b > a:
         raise ValueError(f"the rod b must be longer than the crank a, so that it can turn; got b = {b}, a = {a}")
     x, y = a * sp.cos(theta0), a * sp.sin(theta0)
     u, w = -w0 * y, w0 * x
     X = x + sp.sqrt(b**2 - y**2)
     V = u - y * w / (X - x)
-    params = {"m1": m1, "m2": m2, "m3": m3, "a": a, "b": b}
-    return Problem(
-        name="slider-crank",
-        title="Slider-crank",
-        description="A crank, a rod and a slider, uniform bars: the time of a turn is a quadrature.",
-        source="Uicker, Pennock, Shigley, Theory of Machines and Mechanisms, 1.9",
+    return Parts(
         lagrangian=lagrangian,
         constraints=bars,
         q0=(x, y, X),
         p0=((m1 + m2) * u / 3 + m2 * V / 6, (m1 + m2) * w / 3, m2 * u / 6 + (m2 / 3 + m3) * V),
-        params=params,
-        settings={**params, "theta0": theta0, "w0": w0},
         invariants={"energy": energy},
     )
 

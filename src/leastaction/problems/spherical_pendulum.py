@@ -2,8 +2,7 @@
 
     L = ½ m |v|² − m g z,        x² + y² + z² = l²
 
-Energy and the angular momentum about the vertical are kept; the motion goes between two heights, and precesses. Source:
-E. T. Whittaker, Analytical Dynamics, Cambridge 1937, section 55.
+Energy and the angular momentum about the vertical are kept; the motion goes between two heights, and precesses.
 """
 
 from __future__ import annotations
@@ -13,8 +12,7 @@ from typing import Any
 import sympy as sp
 
 from leastaction.numbers.formulas import Arithmetic
-from leastaction.numbers.symbolic import positive, symbolic
-from leastaction.problems.problem import Problem
+from leastaction.problems.problem import Number, Parts, Positive, catalogued
 
 
 def lagrangian(q: Any, v: Any, m: Any, g: Any) -> Any:
@@ -25,22 +23,20 @@ def rod(q: Any, l: Any) -> Any:
     return q @ q - l**2
 
 
-def spherical_pendulum(m: Any = 1, g: Any = "9.81", l: Any = 1, theta0: Any = "pi/3", u0: Any = 2) -> Problem:
+@catalogued(
+    "Spherical pendulum",
+    "A point mass on a rigid rod in space: it swings between two heights and precesses.",
+    "E. T. Whittaker, Analytical Dynamics, Cambridge 1937, section 55",
+)
+def spherical_pendulum(
+    m: Positive = 1, g: Positive = "9.81", l: Positive = 1, theta0: Number = "pi/3", u0: Number = 2
+) -> Parts:
     """From the angle theta0 off the vertical, with the horizontal speed u0 across it."""
-    m, g, l = positive(m, "m"), positive(g, "g"), positive(l, "l")
-    theta0, u0 = symbolic(theta0, "theta0"), symbolic(u0, "u0")
-    params = {"m": m, "g": g, "l": l}
-    return Problem(
-        name="spherical-pendulum",
-        title="Spherical pendulum",
-        description="A point mass on a rigid rod in space: it swings between two heights and precesses.",
-        source="Whittaker, Analytical Dynamics, section 55",
+    return Parts(
         lagrangian=lagrangian,
         constraints=rod,
-        q0=(l * sp.sin(theta0), sp.Integer(0), -l * sp.cos(theta0)),
-        p0=(sp.Integer(0), m * u0, sp.Integer(0)),
-        params=params,
-        settings={**params, "theta0": theta0, "u0": u0},
+        q0=(l * sp.sin(theta0), 0, -l * sp.cos(theta0)),
+        p0=(0, m * u0, 0),
         invariants={"energy": energy, "angular-momentum": angular_momentum},
     )
 

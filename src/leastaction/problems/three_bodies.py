@@ -20,11 +20,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import sympy as sp
-
-from leastaction.numbers.symbolic import symbolic, symbolic_vector
+from leastaction.numbers.symbolic import symbolic
 from leastaction.problems.gravity import attraction, invariants
-from leastaction.problems.problem import Problem
+from leastaction.problems.problem import Parts, catalogued
 
 EQUAL, PYTHAGOREAN = (1, 1, 1), (3, 4, 5)
 
@@ -86,49 +84,51 @@ def pythagorean_masses(q: Any, v: Any) -> Any:
 EIGHT = ("0.97000435669734", "-0.24308753153583", "-0.93240737144104", "-0.86473146092102", "6.32591398292621")
 
 
-def figure_eight() -> Problem:
+@catalogued("Figure eight", "Three equal masses chase each other along one curve.", "Chenciner and Montgomery 2000")
+def figure_eight() -> Parts:
     """Three equal masses on one curve like an 8."""
     x, y, vx, vy, period = (symbolic(number) for number in EIGHT)
-    q0 = (x, y, -x, -y, sp.Integer(0), sp.Integer(0))
-    p0 = (-vx / 2, -vy / 2, -vx / 2, -vy / 2, vx, vy)
-    return _closed(
-        "figure-eight", "Figure eight", "Three equal masses chase each other along one curve.", q0, p0, period
-    )
+    return _closed((x, y, -x, -y, 0, 0), (-vx / 2, -vy / 2, -vx / 2, -vy / 2, vx, vy), period)
 
 
-def butterfly() -> Problem:
+ROW = "Three equal masses from a row, on the periodic orbit called {}."
+ROWS = "Šuvakov and Dmitrašinović 2013"
+
+
+@catalogued("Butterfly", ROW.format("butterfly"), ROWS)
+def butterfly() -> Parts:
     """The orbit I.A.1 of Šuvakov and Dmitrašinović."""
-    return _in_a_row("butterfly", "Butterfly")
+    return _in_a_row(*IN_A_ROW["butterfly"])
 
 
-def moth() -> Problem:
+@catalogued("Moth", ROW.format("moth"), ROWS)
+def moth() -> Parts:
     """The orbit I.B.1 of Šuvakov and Dmitrašinović."""
-    return _in_a_row("moth", "Moth")
+    return _in_a_row(*IN_A_ROW["moth"])
 
 
-def yin_yang() -> Problem:
+@catalogued("Yin-yang", ROW.format("yin-yang"), ROWS)
+def yin_yang() -> Parts:
     """The orbit II.C.2a of Šuvakov and Dmitrašinović."""
-    return _in_a_row("yin-yang", "Yin-yang")
+    return _in_a_row(*IN_A_ROW["yin-yang"])
 
 
-def pythagorean() -> Problem:
+@catalogued(
+    "Pythagorean problem",
+    "Masses 3, 4 and 5 fall from rest, pass closely many times, and one is thrown out.",
+    "Szebehely and Peters 1967",
+)
+def pythagorean() -> Parts:
     """Masses 3, 4, 5 at rest at the corners of a triangle with these sides."""
-    q0 = symbolic_vector((1, 3, -2, -1, 1, -1), 6, "q0")
-    return Problem(
-        name="pythagorean",
-        title="Pythagorean problem",
-        description="Masses 3, 4 and 5 fall from rest, pass closely many times, and one is thrown out.",
-        source="Szebehely and Peters 1967",
+    return Parts(
         lagrangian=pythagorean_masses,
-        q0=q0,
-        p0=(sp.Integer(0),) * 6,
-        params={},
-        settings={},
+        q0=(1, 3, -2, -1, 1, -1),
+        p0=(0,) * 6,
         invariants=invariants(lambda c: (1, PYTHAGOREAN), 2),
-        period=sp.Integer(1),
+        period=1,
         period_of="about the time in which the bodies fall towards each other; the motion has none",
-        reference=(sp.Integer(3), *(symbolic_vector(state, 6, "the reference") for state in AT_3)),
-        places=tuple((sp.Integer(t), _with_the_third(symbolic_vector(q, 4, "the places"))) for t, q in LATER),
+        reference=(3, *AT_3),
+        places=tuple((t, _with_the_third(tuple(map(symbolic, q)))) for t, q in LATER),
     )
 
 
@@ -137,26 +137,11 @@ def _with_the_third(q: tuple[Any, ...]) -> tuple[Any, ...]:
     return (*q, *(-(3 * q[k] + 4 * q[k + 2]) / 5 for k in range(2)))
 
 
-def _in_a_row(name: str, title: str) -> Problem:
-    a, b, period = (symbolic(number) for number in IN_A_ROW[name])
-    q0 = symbolic_vector((-1, 0, 1, 0, 0, 0), 6, "q0")
-    p0 = (a, b, a, b, -2 * a, -2 * b)
-    return _closed(name, title, f"Three equal masses from a row, on the periodic orbit called {name}.", q0, p0, period)
+def _in_a_row(*numbers: str) -> Parts:
+    a, b, period = (symbolic(number) for number in numbers)
+    return _closed((-1, 0, 1, 0, 0, 0), (a, b, a, b, -2 * a, -2 * b), period)
 
 
-def _closed(name: str, title: str, description: str, q0: Any, p0: Any, period: Any) -> Problem:
-    eight = name == "figure-eight"
-    return Problem(
-        name=name,
-        title=title,
-        description=description,
-        source="Chenciner and Montgomery 2000" if eight else "Šuvakov and Dmitrašinović 2013",
-        lagrangian=equal_masses,
-        q0=q0,
-        p0=p0,
-        params={},
-        settings={},
-        invariants=invariants(lambda c: (1, EQUAL), 2),
-        period=period,
-        reference=(period, q0, p0),
-    )
+def _closed(q0: Any, p0: Any, period: Any) -> Parts:
+    orbit = {"q0": q0, "p0": p0, "period": period, "reference": (period, q0, p0)}
+    return Parts(lagrangian=equal_masses, invariants=invariants(lambda c: (1, EQUAL), 2), **orbit)

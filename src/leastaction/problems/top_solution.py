@@ -30,10 +30,10 @@ import mpmath
 
 from leastaction.numbers.formulas import MPFS, Arithmetic
 from leastaction.problems.elliptic import sncndn, theta_angle, theta_series
-from leastaction.problems.problem import Data, Motion
+from leastaction.problems.problem import Data, ExactMotion
 
 
-def solution(d: Data) -> Motion:
+def solution(d: Data) -> ExactMotion:
     """All three angles."""
     I, I3 = d.params["I"], d.params["I3"]
     mu = d.params["m"] * d.params["g"] * d.params["l"]
@@ -50,7 +50,7 @@ def solution(d: Data) -> Motion:
         psi = x(psi0) + x(p_psi * (1 / I3 - 1 / I)) * t + (plus - minus)
         return (phi, theta, psi), (t * 0 + x(p_phi), p_theta, t * 0 + x(p_psi))
 
-    return Motion(at, nutation.period)
+    return ExactMotion(at, nutation.period)
 
 
 @dataclass(frozen=True)

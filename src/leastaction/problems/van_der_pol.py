@@ -4,15 +4,15 @@
 
 Every motion tends to one limit cycle. No closed form is known; for μ = 1 amplitude and period of the cycle are given to
 46 digits, found by Newton's method on runs of P16N16Q32Gau with 50 digits, the same with 70 and with 100 steps. The
-motion begins on the cycle. Source: B. van der Pol, On relaxation-oscillations, Phil. Mag. 2 (1926) 978–992.
+motion begins on the cycle.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from leastaction.numbers.symbolic import positive, symbolic
-from leastaction.problems.problem import Problem
+from leastaction.numbers.symbolic import symbolic
+from leastaction.problems.problem import Number, Parts, Positive, catalogued
 
 AMPLITUDE = "2.008619860874843136509640188362640366192026138"  # of the limit cycle for μ = 1
 PERIOD = "6.663286859323130189699682030482328706812646317"
@@ -26,22 +26,16 @@ def feedback(q: Any, v: Any, mu: Any) -> Any:
     return mu * (1 - q[0] ** 2) * v[0]
 
 
-def van_der_pol(mu: Any = 1, q0: Any = AMPLITUDE, p0: Any = 0) -> Problem:
+@catalogued(
+    "Van der Pol's oscillator",
+    "An oscillator that a force feeds near the centre and damps farther out: one limit cycle.",
+    "B. van der Pol, On relaxation-oscillations, Phil. Mag. 2 (1926) 978–992",
+)
+def van_der_pol(mu: Positive = 1, q0: Number = AMPLITUDE, p0: Number = 0) -> Parts:
     """With the strength mu of the feedback."""
-    mu, q0, p0 = positive(mu, "mu"), symbolic(q0, "q0"), symbolic(p0, "p0")
-    params = {"mu": mu}
-    return Problem(
-        name="van-der-pol",
-        title="Van der Pol's oscillator",
-        description="An oscillator that a force feeds near the centre and damps farther out: one limit cycle.",
-        source="van der Pol, Phil. Mag. 2 (1926) 978–992",
+    return Parts(
         lagrangian=lagrangian,
         force=feedback,
-        q0=(q0,),
-        p0=(p0,),
-        params=params,
-        settings={**params, "q0": q0, "p0": p0},
-        invariants={},
         period=symbolic(PERIOD, "period") if mu == 1 else None,
         period_of="the limit cycle",
     )

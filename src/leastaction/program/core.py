@@ -528,6 +528,13 @@ class Builder:
         return self.build(**{name: indices(values, self) for name, values in outputs.items()})
 
 
+def _written(op: str, swap: bool = False) -> Callable[[Value, Any], Value]:
+    """An operator of Values; with `swap` the other one comes first."""
+    if swap:
+        return lambda self, other: Value(self.B, self.B.op(op, self._of(other), self.k))
+    return lambda self, other: Value(self.B, self.B.op(op, self.k, self._of(other)))
+
+
 class Value:
     """A value of a Builder with Python's arithmetic: what is computed with it is written to the Builder."""
 
@@ -542,56 +549,19 @@ class Value:
     def op(self, op: str, *others: Any) -> Value:
         return Value(self.B, self.B.op(op, self.k, *(self._of(other) for other in others)))
 
-    def _reversed(self, op: str, other: Any) -> Value:
-        return Value(self.B, self.B.op(op, self._of(other), self.k))
-
-    def __add__(self, other: Any) -> Value:
-        return self.op("add", other)
-
-    def __sub__(self, other: Any) -> Value:
-        return self.op("sub", other)
-
-    def __mul__(self, other: Any) -> Value:
-        return self.op("mul", other)
-
-    def __truediv__(self, other: Any) -> Value:
-        return self.op("div", other)
-
-    def __radd__(self, other: Any) -> Value:
-        return self._reversed("add", other)
-
-    def __rsub__(self, other: Any) -> Value:
-        return self._reversed("sub", other)
-
-    def __rmul__(self, other: Any) -> Value:
-        return self._reversed("mul", other)
-
-    def __rtruediv__(self, other: Any) -> Value:
-        return self._reversed("div", other)
+    __add__, __radd__ = _written("add"), _written("add", swap=True)
+    __sub__, __rsub__ = _written("sub"), _written("sub", swap=True)
+    __mul__, __rmul__ = _written("mul"), _written("mul", swap=True)
+    __truediv__, __rtruediv__ = _written("div"), _written("div", swap=True)
+    __lt__, __gt__ = _written("lt"), _written("lt", swap=True)
+    __le__, __ge__ = _written("le"), _written("le", swap=True)
+    __and__, __or__ = _written("and"), _written("or")
 
     def __neg__(self) -> Value:
         return self.op("neg")
 
     def __abs__(self) -> Value:
         return self.op("abs")
-
-    def __lt__(self, other: Any) -> Value:
-        return self.op("lt", other)
-
-    def __le__(self, other: Any) -> Value:
-        return self.op("le", other)
-
-    def __gt__(self, other: Any) -> Value:
-        return self._reversed("lt", other)
-
-    def __ge__(self, other: Any) -> Value:
-        return self._reversed("le", other)
-
-    def __and__(self, other: Any) -> Value:
-        return self.op("and", other)
-
-    def __or__(self, other: Any) -> Value:
-        return self.op("or", other)
 
     def __invert__(self) -> Value:
         return self.op("not")

@@ -89,6 +89,14 @@ def conserves_energy(system: Any) -> bool:
     return not system.depends_on_time and not system.forced
 
 
+def freedom(n: int) -> str:
+    """
+    >>> freedom(1), freedom(2)
+    ('1 degree of freedom', '2 degrees of freedom')
+    """
+    return f"{n} degree{'' if n == 1 else 's'} of freedom"
+
+
 def subscript(j: int) -> str:
     """
     >>> subscript(12)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.docstrings import documented
 from leastaction.events import T_END, Happened
 from leastaction.linear import response
 from leastaction.linear.matrices import chosen_dofs
@@ -31,6 +32,7 @@ from leastaction.reading import (
     unpacked,
 )
 from leastaction.results import files
+from leastaction.results.looks import freedom
 from leastaction.run.advice import Advice, with_pace
 from leastaction.step.form import samples
 from leastaction.step.inputs import Inputs
@@ -94,32 +96,7 @@ class Path:
 
     Methods
     -------
-    energy()
-        E = p·v − L at every stored time.
-    work()
-        The work of the external forces since the start.
-    velocity(dofs)
-        v at every stored time.
-    acceleration(dofs)
-        a at every stored time, of a Quadratic system.
-    reaction()
-        The forces that hold the constraints.
-    plot(what)
-        Draw the path with Matplotlib.
-    show(draw)
-        Play the motion in a browser or a notebook.
-    to_html(file)
-        Write a page that plays the motion.
-    animate(file)
-        Film the motion.
-    save(file)
-        Write the path and its system to one file.
-    load(file)
-        Read a path back.
-    to_csv(file)
-        Write a table.
-    to_xarray()
-        The path as an xarray Dataset.
+    energy, work, velocity, acceleration, reaction, plot, show, to_html, animate, save, load, to_csv, to_xarray
 
     Notes
     -----
@@ -174,24 +151,12 @@ class Path:
         return mechanics(self.system, self.system.values(self.params, self.reals), self.reals)
 
     def energy(self) -> NDArray[Any]:
-        """The energy E = p·v − L at every stored time.
-
-        Returns
-        -------
-        ndarray, shape (K,)
+        """The energy E = p·v − L at every stored time, (K,).
 
         Raises
         ------
         ValueError
             Not all degrees of freedom are stored.
-
-        Examples
-        --------
-        >>> import numpy as np, leastaction as la
-        >>> pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
-        >>> path = la.integrate(pendulum, "simpson", [1.0], [0.0], h=0.1, steps=1000)
-        >>> bool(np.ptp(path.energy()) < 1e-6)
-        True
         """
         self._require_whole("the energy")
         with self.reals.working():
@@ -237,7 +202,6 @@ class Path:
 
     @property
     def multipliers(self) -> NDArray[Any]:
-        """λ of the constraints at every stored time, (K, m), such that g̈ = 0. λ has the order of q and p."""
         self._require_whole("the multipliers")
         if not self.system.m:
             return self.reals.array(np.zeros((len(self), 0)))
@@ -247,20 +211,7 @@ class Path:
             )
 
     def reaction(self) -> NDArray[Any]:
-        """The generalised forces Gᵀλ that hold the constraints, at every stored time. Zero where there are none.
-
-        Returns
-        -------
-        ndarray, shape (K, n)
-
-        Examples
-        --------
-        >>> import leastaction as la
-        >>> rod = la.problems.get("pendulum-cartesian")
-        >>> path = la.integrate(rod.system, "simpson", rod.q0, rod.p0, h=0.01, steps=10)
-        >>> path.reaction().shape
-        (11, 2)
-        """
+        """The generalised forces Gᵀλ that hold the constraints, at every stored time, (K, n); zero without any."""
         self._require_whole("the reaction")
         if not self.system.m:
             return self.reals.array(np.zeros((len(self), self.system.n)))
@@ -272,29 +223,17 @@ class Path:
         return [] if self.inputs is None else [self.inputs.instant(self.t)]
 
     def velocity(self, dofs: ArrayLike | None = None) -> NDArray[Any]:
-        """The velocity at every stored time.
+        """The velocity at every stored time, (K, n) or (K, len(dofs)).
 
         Parameters
         ----------
         dofs : array_like of int, optional
             Of which degrees of freedom. Without `dofs`: of all that are stored.
 
-        Returns
-        -------
-        ndarray, shape (K, n) or (K, len(dofs))
-
         Raises
         ------
         ValueError
             The states that v needs are not stored. A Quadratic system with a lumped mass needs only its own.
-
-        Examples
-        --------
-        >>> import leastaction as la
-        >>> free = la.Lagrangian(lambda q, v: v[0] ** 2, n=1)
-        >>> la.integrate(free, "midpoint", [0.0], v0=[3.0], h=1.0, steps=1).velocity()
-        array([[3.],
-               [3.]])
         """
         if self.system.linear and self.digits is None:
             return response.velocity(self, dofs)
@@ -303,17 +242,13 @@ class Path:
         return v if dofs is None else v[:, chosen_dofs(dofs, self.system.n)]
 
     def acceleration(self, dofs: ArrayLike | None = None) -> NDArray[Any]:
-        """The acceleration at every stored time, of a Quadratic system in float64.
+        """The acceleration at every stored time, of a Quadratic system in float64, (K, n) or (K, len(dofs)).
 
         Parameters
         ----------
         dofs : array_like of int, optional
             Of which degrees of freedom. Where not all are stored, their neighbours must be:
             ``output=system.around(dofs)`` of the run stores them.
-
-        Returns
-        -------
-        ndarray, shape (K, n) or (K, len(dofs))
 
         Raises
         ------
@@ -369,10 +304,10 @@ class Path:
         pace = "" if self.pace is None else " by its pace"
         return (
             f"Path({self.system.name}, {self.method.name}, t = {float(self.t[0]):g} … {float(self.t[-1]):g}, "
-            f"h = {float(self.h):g}{pace}, {len(self)} states of {self.q.shape[1]} "
-            f"degree{'' if self.q.shape[1] == 1 else 's'} of freedom{digits})"
+            f"h = {float(self.h):g}{pace}, {len(self)} states of {freedom(self.q.shape[1])}{digits})"
         )
 
+    @documented()
     def plot(self, what: str = "configuration", ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the path with Matplotlib. Several paths may share an axis.
 
@@ -384,35 +319,23 @@ class Path:
             "configuration": q over t. "phase": p over q. "energy": its error. "invariants": the change of each
             conserved quantity. "spectrum": the amplitudes of q by frequency. "history": some degrees of freedom over
             t. "section": a Poincaré section, p over q where another coordinate passes a value.
-        ax : matplotlib axes, optional
-            Where to draw. Without `ax` a new figure is made.
+        {ax}
         **options
             Of "history": `dofs`, `names` ({number: name}) and `of` ("q", "v" or "a"). Of "section": `coordinate`,
             `value`, `direction` (+1, −1 or 0), `show` (the coordinate drawn), and `period` for one state in each
             period of a drive.
-
-        Returns
-        -------
-        matplotlib axes
-
-        Examples
-        --------
-        >>> import leastaction as la
-        >>> kepler = la.problems.get("kepler")
-        >>> path = la.integrate(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.05, steps=100)
-        >>> ax = path.plot("energy")
         """
         from leastaction.results.plots import plot_path
 
         return plot_path(self, what, ax, **options)
 
+    @documented()
     def show(self, draw: Any = None, beside: Sequence[Path] = ()) -> None:
         """Play the motion: in a window of the browser, or in the cell of a notebook.
 
         Parameters
         ----------
-        draw : callable, optional
-            How to draw the system, as for `Path.to_html`.
+        {draw}
         beside : sequence of Path, optional
             Other paths of the same system, shown beside this one.
         """
@@ -420,6 +343,7 @@ class Path:
 
         viewer.show(viewer.path_page(self, draw, beside))
 
+    @documented()
     def to_html(
         self,
         file: str | os.PathLike[str],
@@ -432,8 +356,7 @@ class Path:
 
         Parameters
         ----------
-        file : path
-            The file to write.
+        {file}
         draw : callable, optional
             A function of q that returns points in the plane or in space, or (points, links). It may also ask for t, p
             and parameters of the system by their names. Without links each point is linked to the next. A link is a
@@ -444,14 +367,6 @@ class Path:
             Show the motion from this time on. Energy and invariants are shown from the start.
         megabytes : float, default 1.4
             How large the frames may become. A long run is thinned to fit.
-
-        Examples
-        --------
-        >>> import leastaction as la, tempfile, pathlib
-        >>> kepler = la.problems.get("kepler")
-        >>> path = la.integrate(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.05, steps=100)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path.to_html(pathlib.Path(folder) / "kepler.html")
         """
         from leastaction.results import viewer
 
@@ -462,6 +377,7 @@ class Path:
 
         return viewer.frame(viewer.path_page(self, megabytes=viewer.CELL_MEGABYTES))
 
+    @documented()
     def animate(
         self, file: str | os.PathLike[str], draw: Any = None, seconds: float = 10.0, fps: int = 30, dpi: int = 120
     ) -> None:
@@ -471,8 +387,7 @@ class Path:
         ----------
         file : path
             "run.mp4", which needs ffmpeg, or "run.gif".
-        draw : callable, optional
-            How to draw the system, as for `Path.to_html`.
+        {draw}
         seconds : float, default 10
             How long the film is.
         fps : int, default 30
@@ -484,43 +399,17 @@ class Path:
 
         viewer.animate(self, file, draw, seconds, fps, dpi)
 
+    @documented("file")
     def to_csv(self, file: str | os.PathLike[str]) -> None:
         """Write a table with every digit, one row for each state: t, q, p, and the energy where the whole state is
         stored.
-
-        Parameters
-        ----------
-        file : path
-            The file to write.
-
-        Examples
-        --------
-        >>> import leastaction as la, tempfile, pathlib
-        >>> spring = la.Quadratic([1.0], [4.0])
-        >>> path = la.integrate(spring, "midpoint", [0.5], [0.0], h=0.5, steps=1)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path.to_csv(pathlib.Path(folder) / "run.csv")
-        ...     print((pathlib.Path(folder) / "run.csv").read_text().splitlines()[0])
-        t,q0,p0,energy
         """
         from leastaction.results.csv import write_path
 
         write_path(self, file)
 
     def to_xarray(self) -> xarray.Dataset:
-        """The path as an xarray Dataset with the coordinates t and dof. Needs the extra ``leastaction[xarray]``.
-
-        Returns
-        -------
-        xarray.Dataset
-
-        Examples
-        --------
-        >>> import leastaction as la
-        >>> spring = la.Quadratic([1.0], [4.0])
-        >>> la.integrate(spring, "midpoint", [0.5], [0.0], h=0.5, steps=1).to_xarray().sizes["t"]
-        2
-        """
+        """The path as an xarray Dataset with the coordinates t and dof. Needs the extra ``leastaction[xarray]``."""
         try:
             import xarray
         except ImportError:
@@ -542,17 +431,6 @@ class Path:
         file : path
             "run.npz" keeps the path with its system and every digit; "run", without an ending, does the same.
             "run.csv" is a table of t, q and p alone. Other endings are refused.
-
-        Examples
-        --------
-        >>> import leastaction as la, tempfile, pathlib
-        >>> kepler = la.problems.get("kepler")
-        >>> path = la.integrate(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.05, steps=100)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path.save(pathlib.Path(folder) / "run.npz")
-        ...     again = la.Path.load(pathlib.Path(folder) / "run.npz")
-        >>> bool((again.energy() == path.energy()).all())
-        True
         """
         if files.kind(file) == files.TABLE:
             from leastaction.results.csv import write_table
@@ -600,10 +478,6 @@ class Path:
         ----------
         file : path
             A file that `Path.save` wrote.
-
-        Returns
-        -------
-        Path
 
         Raises
         ------

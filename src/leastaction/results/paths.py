@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.docstrings import documented
 from leastaction.events import Happened
 from leastaction.methods import Method
 from leastaction.numbers.rounding import all_finite, reals
+from leastaction.results.looks import freedom
 from leastaction.results.path import Path, in_time
 from leastaction.run.standing import Status
 from leastaction.step.inputs import Inputs
@@ -70,14 +72,7 @@ class Paths:
 
     Methods
     -------
-    energy()
-        E = p·v − L at every stored state.
-    to_xarray()
-        The paths as an xarray Dataset.
-    to_html(file)
-        Write a page that plays the ensemble as a cloud.
-    show(draw)
-        Play the ensemble in a browser or a notebook.
+    energy, to_xarray, to_html, show
 
     Examples
     --------
@@ -113,15 +108,10 @@ class Paths:
 
     @property
     def failed(self) -> NDArray[np.bool_]:
-        """Which trajectories met a step that could not be solved, (B,)."""
         return ~np.isin(self.status, (Status.COMPLETE, Status.STOPPED, Status.INTERRUPTED, Status.PENDING))
 
     @property
     def end_time(self) -> NDArray[Any]:
-        """The time each trajectory has reached, (B,): that of the failure for one that failed, that of the event for
-        one that an event has stopped, t_end for one that has come there. With a pace it is the time of the last state
-        that is stored.
-        """
         if self.pace is not None:
             return np.array([path.t[-1] for path in self])
         arithmetic = reals(self.digits)
@@ -219,10 +209,6 @@ class Paths:
     def to_xarray(self) -> xarray.Dataset:
         """The paths as an xarray Dataset with the coordinates trajectory, t and dof. Needs the extra
         ``leastaction[xarray]``.
-
-        Returns
-        -------
-        xarray.Dataset
         """
         xarray = import_xarray()
         dims = ("trajectory", "t", "dof")
@@ -244,15 +230,13 @@ class Paths:
             attrs={"method": self.method.name, "h": self.h, "every": self.every, "system": self.system.name},
         )
 
+    @documented()
     def to_html(self, file: str | os.PathLike[str], draw: Any = None, megabytes: float = 1.4) -> None:
         """Write one file that plays the ensemble as a cloud, one point for each trajectory.
 
         Parameters
         ----------
-        file : path
-            The file to write.
-        draw : callable, optional
-            How to draw the system, as for `Path.to_html`.
+        {file, draw}
         megabytes : float, default 1.4
             How large the frames may become.
         """
@@ -260,14 +244,9 @@ class Paths:
 
         viewer.write(viewer.cloud_page(self, draw, megabytes), file)
 
+    @documented("draw")
     def show(self, draw: Any = None) -> None:
-        """Play the ensemble as a cloud: in a window of the browser, or in the cell of a notebook.
-
-        Parameters
-        ----------
-        draw : callable, optional
-            How to draw the system, as for `Path.to_html`.
-        """
+        """Play the ensemble as a cloud: in a window of the browser, or in the cell of a notebook."""
         from leastaction.results import viewer
 
         viewer.show(viewer.cloud_page(self, draw))
@@ -281,7 +260,7 @@ class Paths:
         failed = int(self.failed.sum())
         t = self.t if self.pace is None else self.pace.t
         return (
-            f"Paths({len(self)} × {self.system.name}, {self.method.name}, {'t' if self.pace is None else 's'} = "
-            f"{float(t[0]):g} … {float(t[-1]):g}, h = {float(self.h):g}, {len(t)} states each"
-            f"{f', {failed} failed' if failed else ''})"
+            f"Paths({len(self)} trajectories of {self.system.name}, {self.method.name}, "
+            f"{'t' if self.pace is None else 's'} = {float(t[0]):g} … {float(t[-1]):g}, h = {float(self.h):g}, "
+            f"each {len(t)} states of {freedom(self.q.shape[2])}{f'; {failed} failed' if failed else ''})"
         )

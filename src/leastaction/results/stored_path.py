@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,17 @@ if TYPE_CHECKING:
     import xarray
 
 READ_BYTES = 2**23  # size of the states in memory at once
+
+
+def _by_blocks(compute: Callable[..., NDArray[Any]]) -> Callable[..., NDArray[Any]]:
+    """The same of a path on disk, a block of states at a time."""
+
+    @wraps(compute)
+    def whole(self: StoredPath, *args: Any, **options: Any) -> NDArray[Any]:
+        starts = range(0, len(self), self._block)
+        return np.concatenate([compute(self.part(k, k + self._block), *args, **options) for k in starts])
+
+    return whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +47,7 @@ class StoredPath(Path):
 
     Methods
     -------
-    in_memory()
-        The whole path, in memory.
-    part(begin, end)
-        Some of the states, in memory.
+    in_memory, part
 
     Examples
     --------
@@ -55,40 +64,16 @@ class StoredPath(Path):
     file: FilePath = FilePath()
     pace: StoredPath | None = None
 
-    def energy(self) -> NDArray[Any]:
-        """E = p·v − L at every stored time, (K,), computed a block at a time."""
-        self._require_whole("the energy")
-        return self._by_blocks(Path.energy)
+    energy, reaction = _by_blocks(Path.energy), _by_blocks(Path.reaction)
+    velocity, acceleration = _by_blocks(Path.velocity), _by_blocks(Path.acceleration)
+    multipliers = property(_by_blocks(lambda part: part.multipliers))
 
     def work(self) -> NDArray[Any]:
-        """The work of the external forces since the start at every stored time, (K,), computed a block at a time."""
-        self._require_whole("the work")
         block, parts = self._block, [self.part(0, 1).work()]
         for begin in range(0, len(self) - 1, block):
             with self.reals.working():
                 parts.append(parts[-1][-1] + self.part(begin, begin + block + 1).work()[1:])
         return np.concatenate(parts)
-
-    @property
-    def multipliers(self) -> NDArray[Any]:
-        """λ of the constraints at every stored time, (K, m), computed a block at a time."""
-        return self._by_blocks(lambda part: part.multipliers)
-
-    def reaction(self) -> NDArray[Any]:
-        """Gᵀλ at every stored time, (K, n), computed a block at a time."""
-        return self._by_blocks(Path.reaction)
-
-    def velocity(self, dofs: ArrayLike | None = None) -> NDArray[Any]:
-        """v at every stored time, computed a block at a time."""
-        return self._by_blocks(lambda part: part.velocity(dofs))
-
-    def acceleration(self, dofs: ArrayLike | None = None) -> NDArray[Any]:
-        """a at every stored time, computed a block at a time."""
-        return self._by_blocks(lambda part: part.acceleration(dofs))
-
-    def _by_blocks(self, compute: Callable[[Path], Any]) -> NDArray[Any]:
-        block = self._block
-        return np.concatenate([compute(self.part(begin, begin + block)) for begin in range(0, len(self), block)])
 
     @property
     def _block(self) -> int:
@@ -102,41 +87,14 @@ class StoredPath(Path):
         ----------
         begin, end : int
             Which states.
-
-        Returns
-        -------
-        Path
         """
-        derivatives: dict[str, Any] = {
-            name: None if (array := getattr(self, name)) is None else array[begin:end]
-            for name in ("tangent", "sensitivity")
-        }
-        return Path(
-            system=self.system,
-            method=self.method,
-            t=self.t[begin:end],
-            q=self.q[begin:end],
-            p=self.p[begin:end],
-            h=self.h,
-            every=self.every,
-            params=self.params,
-            stats=self.stats,
-            output=self.output,
-            digits=self.digits,
-            events=self.events,
-            advice=self.advice,
-            inputs=self.inputs,
-            pace=None if self.pace is None else self.pace.part(begin, end),
-            **derivatives,
-        )
+        told = {one.name: getattr(self, one.name) for one in fields(Path)}
+        for name in ("t", "q", "p", "tangent", "sensitivity"):
+            told[name] = None if told[name] is None else told[name][begin:end]
+        return Path(**told | {"pace": None if self.pace is None else self.pace.part(begin, end)})
 
     def in_memory(self) -> Path:
-        """The whole path, in memory.
-
-        Returns
-        -------
-        Path
-        """
+        """The whole path, in memory."""
         return self.part(0, len(self))
 
     def __call__(self, t: ArrayLike) -> NDArray[Any]:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.backends import points
+from leastaction.docstrings import documented
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.numbers.rounding import FLOAT64, Reals
 from leastaction.program import Program
@@ -85,21 +86,9 @@ class Mechanics(Programs):
         """The defaults of the parameters, one after the other."""
         return np.concatenate([np.zeros(0), *(value.ravel() for value in self._defaults.values())])
 
+    @documented("states_v", "t", "params")
     def momentum(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
-        """The momentum p = ∂L/∂v.
-
-        Parameters
-        ----------
-        q, v : array_like, shape (n,) or (K, n)
-            Positions and velocities of one state or of K states.
-        t : number or array_like of shape (K,), default 0
-            The time.
-        params : mapping, optional
-            Values of parameters, in place of the defaults.
-
-        Returns
-        -------
-        ndarray, shape (n,) or (K, n)
+        """The momentum p = ∂L/∂v, (n,) or (K, n).
 
         Examples
         --------
@@ -110,21 +99,9 @@ class Mechanics(Programs):
         """
         return self._evaluate(self.gradient, q, v, t, params)["Lv"]
 
+    @documented("states_v", "t", "params")
     def value(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
-        """The Lagrangian L itself.
-
-        Parameters
-        ----------
-        q, v : array_like, shape (n,) or (K, n)
-            Positions and velocities of one state or of K states.
-        t : number or array_like of shape (K,), default 0
-            The time.
-        params : mapping, optional
-            Values of parameters, in place of the defaults.
-
-        Returns
-        -------
-        float or ndarray of shape (K,)
+        """The Lagrangian L itself, a number or (K,).
 
         Examples
         --------
@@ -135,21 +112,9 @@ class Mechanics(Programs):
         """
         return self._evaluate(self.gradient, q, v, t, params)["L"][..., 0]
 
+    @documented("states_p", "t", "params")
     def velocity(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
-        """The velocity v with ∂L/∂v(q, v) = p. Newton's iteration finds it where L is not quadratic in v.
-
-        Parameters
-        ----------
-        q, p : array_like, shape (n,) or (K, n)
-            Positions and momenta of one state or of K states.
-        t : number or array_like of shape (K,), default 0
-            The time.
-        params : mapping, optional
-            Values of parameters, in place of the defaults.
-
-        Returns
-        -------
-        ndarray, shape (n,) or (K, n)
+        """The velocity v with ∂L/∂v(q, v) = p, (n,) or (K, n); by Newton's iteration where L is not quadratic in v.
 
         Raises
         ------
@@ -172,21 +137,9 @@ class Mechanics(Programs):
             )
         return V[0] if single else V
 
+    @documented("states_p", "t", "params")
     def energy(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
-        """The energy E = p·v − L, which is the Hamiltonian.
-
-        Parameters
-        ----------
-        q, p : array_like, shape (n,) or (K, n)
-            Positions and momenta of one state or of K states.
-        t : number or array_like of shape (K,), default 0
-            The time.
-        params : mapping, optional
-            Values of parameters, in place of the defaults.
-
-        Returns
-        -------
-        float or ndarray of shape (K,)
+        """The energy E = p·v − L, which is the Hamiltonian, a number or (K,).
 
         Examples
         --------
@@ -198,26 +151,11 @@ class Mechanics(Programs):
         v = self.velocity(q, p, t, params)
         return np.einsum("...i,...i->...", np.asarray(p, float), v) - self.value(q, v, t, params)
 
+    @documented("states_v", "t", "params", "inputs")
     def external_force(
         self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None, inputs: Given = None
     ) -> FloatArray:
-        """The external force F, with that of the Rayleigh function. Zero where there is none.
-
-        Parameters
-        ----------
-        q, v : array_like, shape (n,) or (K, n)
-            Positions and velocities of one state or of K states.
-        t : number or array_like of shape (K,), default 0
-            The time.
-        params : mapping, optional
-            Values of parameters, in place of the defaults.
-        inputs : mapping of str to array_like, optional
-            Values of the inputs of a system that has some, by name: the shape of the input, the same for all states, or
-            (K, …), one for each.
-
-        Returns
-        -------
-        ndarray, shape (n,) or (K, n)
+        """The external force F, with that of the Rayleigh function, (n,) or (K, n). Zero where there is none.
 
         Examples
         --------
@@ -230,26 +168,11 @@ class Mechanics(Programs):
             return np.zeros(np.shape(v))
         return self._evaluate(self.force, q, v, t, params, inputs)["F"]
 
+    @documented("states_v", "t", "params", "inputs")
     def acceleration(
         self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None, inputs: Given = None
     ) -> FloatArray:
-        """The acceleration by the equations of Lagrange and d'Alembert, with forces and reactions.
-
-        Parameters
-        ----------
-        q, v : array_like, shape (n,) or (K, n)
-            Positions and velocities of one state or of K states.
-        t : number or array_like of shape (K,), default 0
-            The time.
-        params : mapping, optional
-            Values of parameters, in place of the defaults.
-        inputs : mapping of str to array_like, optional
-            Values of the inputs of a system that has some, by name: the shape of the input, the same for all states, or
-            (K, …), one for each.
-
-        Returns
-        -------
-        ndarray, shape (n,) or (K, n)
+        """The acceleration by the equations of Lagrange and d'Alembert, with forces and reactions, (n,) or (K, n).
 
         Raises
         ------
@@ -265,22 +188,11 @@ class Mechanics(Programs):
         """
         return self._motion(q, v, t, params, inputs)[0]
 
+    @documented("states_v", "t", "params", "inputs")
     def multipliers(
         self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None, inputs: Given = None
     ) -> FloatArray:
         """The multipliers λ with which the constraints stay satisfied, g̈ = 0.
-
-        Parameters
-        ----------
-        q, v : array_like, shape (n,) or (K, n)
-            Positions and velocities of one state or of K states.
-        t : number or array_like of shape (K,), default 0
-            The time.
-        params : mapping, optional
-            Values of parameters, in place of the defaults.
-        inputs : mapping of str to array_like, optional
-            Values of the inputs of a system that has some, by name: the shape of the input, the same for all states, or
-            (K, …), one for each.
 
         Returns
         -------
@@ -296,26 +208,11 @@ class Mechanics(Programs):
         """
         return self._motion(q, v, t, params, inputs)[1]
 
+    @documented("states_v", "t", "params", "inputs")
     def reaction(
         self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None, inputs: Given = None
     ) -> FloatArray:
-        """The generalised forces Gᵀλ that hold the constraints. Zero where there are none.
-
-        Parameters
-        ----------
-        q, v : array_like, shape (n,) or (K, n)
-            Positions and velocities of one state or of K states.
-        t : number or array_like of shape (K,), default 0
-            The time.
-        params : mapping, optional
-            Values of parameters, in place of the defaults.
-        inputs : mapping of str to array_like, optional
-            Values of the inputs of a system that has some, by name: the shape of the input, the same for all states, or
-            (K, …), one for each.
-
-        Returns
-        -------
-        ndarray, shape (n,) or (K, n)
+        """The generalised forces Gᵀλ that hold the constraints, (n,) or (K, n). Zero where there are none.
 
         Examples
         --------

@@ -7,7 +7,7 @@ computation of Hessians*, Optim. Methods Softw. 27, 2012). Eliminating w_k:
     H_al += f_a H_kl          H_ab += f_a f_b H_kk + w̄_k f_ab          w̄_a += w̄_k f_a
 
 Every entry is found once, symmetry and sparsity come for free, and constants are multiplied as exact rationals, so that
-the derivatives mean the same at any precision; those of CasADi, folded in double, would not.
+the derivatives mean the same at any precision.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from leastaction.errors import TraceError
 from leastaction.numbers.conversion import fraction
 from leastaction.program import Program
 from leastaction.trace.algebra import Algebra
-from leastaction.trace.numpy_functions import ELEMENTWISE, power, where
+from leastaction.trace.numpy_functions import ELEMENTWISE, on, power, where
 from leastaction.trace.scalar import Scalar, active, apply
 
 
@@ -199,10 +199,6 @@ def _piecewise(e: Any, known: dict[Any, Any]) -> Any:
     return result
 
 
-def _apply(op: str) -> Callable[..., Any]:
-    return lambda *args: apply(op, *args)
-
-
 def _inverse(op: str) -> Callable[[Any], Any]:
     return lambda x: apply("div", 1, apply(op, x))
 
@@ -212,21 +208,21 @@ def _of_inverse(op: str) -> Callable[[Any], Any]:
 
 
 RULES: dict[Any, Callable[..., Any]] = {
-    sp.Add: lambda *terms: _fold("add", terms), sp.Pow: power, sp.exp: _apply("exp"), sp.log: _apply("log"),
+    sp.Add: lambda *terms: _fold("add", terms), sp.Pow: power, sp.exp: on("exp"), sp.log: on("log"),
     type(sp.pi): lambda: apply("acos", -1), type(sp.E): lambda: apply("exp", 1),
-    sp.sin: _apply("sin"), sp.cos: _apply("cos"), sp.tan: _apply("tan"),
+    sp.sin: on("sin"), sp.cos: on("cos"), sp.tan: on("tan"),
     sp.cot: _inverse("tan"), sp.sec: _inverse("cos"), sp.csc: _inverse("sin"),
-    sp.asin: _apply("asin"), sp.acos: _apply("acos"), sp.atan: _apply("atan"), sp.atan2: _apply("atan2"),
+    sp.asin: on("asin"), sp.acos: on("acos"), sp.atan: on("atan"), sp.atan2: on("atan2"),
     sp.acot: _of_inverse("atan"), sp.asec: _of_inverse("acos"), sp.acsc: _of_inverse("asin"),
-    sp.sinh: _apply("sinh"), sp.cosh: _apply("cosh"), sp.tanh: _apply("tanh"),
+    sp.sinh: on("sinh"), sp.cosh: on("cosh"), sp.tanh: on("tanh"),
     sp.coth: _inverse("tanh"), sp.sech: _inverse("cosh"), sp.csch: _inverse("sinh"),
-    sp.asinh: _apply("asinh"), sp.acosh: _apply("acosh"), sp.atanh: _apply("atanh"),
-    sp.erf: _apply("erf"), sp.Abs: _apply("abs"), sp.sign: _apply("sign"),
-    sp.floor: _apply("floor"), sp.ceiling: _apply("ceil"), sp.Mod: ELEMENTWISE["remainder"],
+    sp.asinh: on("asinh"), sp.acosh: on("acosh"), sp.atanh: on("atanh"),
+    sp.erf: on("erf"), sp.Abs: on("abs"), sp.sign: on("sign"),
+    sp.floor: on("floor"), sp.ceiling: on("ceil"), sp.Mod: ELEMENTWISE["remainder"],
     sp.Heaviside: ELEMENTWISE["heaviside"], sp.re: lambda x: x, sp.conjugate: lambda x: x,
     sp.Min: lambda *args: _fold("minimum", args), sp.Max: lambda *args: _fold("maximum", args),
-    sp.StrictLessThan: _apply("lt"), sp.LessThan: _apply("le"), sp.Equality: _apply("eq"), sp.Unequality: _apply("ne"),
+    sp.StrictLessThan: on("lt"), sp.LessThan: on("le"), sp.Equality: on("eq"), sp.Unequality: on("ne"),
     sp.StrictGreaterThan: lambda x, y: apply("lt", y, x), sp.GreaterThan: lambda x, y: apply("le", y, x),
-    sp.And: lambda *args: _fold("and", args), sp.Or: lambda *args: _fold("or", args), sp.Not: _apply("not"),
+    sp.And: lambda *args: _fold("and", args), sp.Or: lambda *args: _fold("or", args), sp.Not: on("not"),
     type(sp.true): lambda: True, type(sp.false): lambda: False, sp.ITE: where,
 }  # fmt: skip

@@ -18,9 +18,9 @@ from leastaction.errors import TraceError
 from leastaction.numbers.notation import exact
 from leastaction.program import Program, finite
 from leastaction.trace.algebra import Algebra
+from leastaction.trace.numpy_view import numpy_seen
 from leastaction.trace.scalar import ACTIVE, Array, Scalar, active, apply, lift, plain
-from leastaction.trace.seen import numpy_seen
-from leastaction.trace.zeros import signs_are_forgotten, simplified
+from leastaction.trace.signed_zeros import signs_are_forgotten, simplified
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def trace(
 
     The function is traced twice, and refused if it returns something else the second time, as with random numbers.
     Where the function tells 0 from −0, and a rule may have changed the sign of a zero that the function looks at, the
-    function is traced once more (`zeros`).
+    function is traced once more (`signed_zeros`).
     """
     builder, results = _traced(fn, n, params, time, role, takes, inputs, keeps_zeros=False)
     again, same = _traced(fn, n, params, time, role, takes, inputs, keeps_zeros=False)

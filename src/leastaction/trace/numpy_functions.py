@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import operator
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -18,7 +19,17 @@ import numpy as np
 
 from leastaction.errors import TraceError
 from leastaction.program import LOGICAL as TRUTHS
-from leastaction.trace.kinds import BOOL, FLOAT, INT, NAMES, ROOM, asked_kind, common_kind, kind_of_number, loop_kinds
+from leastaction.trace.number_kinds import (
+    BOOL,
+    FLOAT,
+    INT,
+    NAMES,
+    ROOM,
+    asked_kind,
+    common_kind,
+    kind_of_number,
+    loop_kinds,
+)
 from leastaction.trace.scalar import (
     ACTIVE,
     Array,
@@ -39,7 +50,7 @@ from leastaction.trace.scalar import (
 
 ADJUGATE_LIMIT = 6
 CLIP = np._core.umath.clip  # type: ignore[attr-defined]  # the universal function behind np.clip
-# NumPy's own code; during a trace np.diff is another function (`seen`).
+# NumPy's own code; during a trace np.diff is another function (`numpy_view`).
 OWN: Any = [f._implementation for f in (np.einsum, np.diff, np.fill_diagonal)]  # type: ignore[union-attr]
 EINSUM, DIFF, FILL_DIAGONAL = OWN
 
@@ -53,15 +64,11 @@ def where(c: Any, a: Any, b: Any) -> Any:
     return apply("select", truth(c), a, b) if isinstance(c, Scalar) else a if c else b
 
 
-def _choose_logical(c: Any, a: Any, b: Any) -> Any:
-    return apply("or", apply("and", c, a), apply("and", apply("not", c), b))
-
-
 def power(x: Any, y: Any) -> Any:
     return apply("pow", x, y)
 
 
-def _on(op: str) -> Callable[..., Any]:
+def on(op: str) -> Callable[..., Any]:
     return lambda *args: apply(op, *args)
 
 
@@ -117,21 +124,13 @@ def _floor_divide(x: Any, y: Any) -> Any:
     return apply("select", apply("eq", y, 0), apply("floor", apply("div", x, y)), found)
 
 
-def _heaviside(x: Any, middle: Any) -> Any:
-    return apply("select", apply("eq", x, 0), middle, (apply("sign", x) + 1) / 2)
-
-
-def _signbit(x: Any) -> Any:
-    return apply("lt", apply("copysign", 1, x), 0)
-
-
 # On floats. Comparisons and logical functions take all kinds of numbers.
 ELEMENTWISE: dict[str, Callable[..., Any]] = {
-    **{op: _on(op) for op in ("sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "expm1", "log1p")},
-    **{op: _on(op) for op in ("sign", "floor", "ceil", "hypot", "fmod", "copysign", "erf", "minimum", "maximum")},
-    **{f"arc{op[1:]}": _on(op) for op in ("asin", "acos", "atan", "asinh", "acosh", "atanh", "atan2")},
-    "add": _on("add"), "subtract": _on("sub"), "multiply": _on("mul"), "divide": _on("div"), "power": power,
-    "float_power": power, "square": _on("sq"), "negative": _on("neg"), "absolute": _on("abs"), "fabs": _on("abs"),
+    **{op: on(op) for op in ("sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "expm1", "log1p")},
+    **{op: on(op) for op in ("sign", "floor", "ceil", "hypot", "fmod", "copysign", "erf", "minimum", "maximum")},
+    **{f"arc{op[1:]}": on(op) for op in ("asin", "acos", "atan", "asinh", "acosh", "atanh", "atan2")},
+    "add": on("add"), "subtract": on("sub"), "multiply": on("mul"), "divide": on("div"), "power": power,
+    "float_power": power, "square": on("sq"), "negative": on("neg"), "absolute": on("abs"), "fabs": on("abs"),
     "positive": lambda x: x, "conjugate": lambda x: x, "reciprocal": lambda x: apply("div", 1, x), "cbrt": _cbrt,
     "exp2": lambda x: apply("pow", 2, x), "log2": _log_to_base(2), "log10": _log_to_base(10), "logaddexp": _logaddexp,
     "expit": lambda x: 1 / (1 + apply("exp", apply("neg", x))),
@@ -141,8 +140,9 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "clip": lambda x, low, high: apply("minimum", apply("maximum", x, low), high),
     "floor_divide": _floor_divide, "remainder": _remainder,
     "trunc": lambda x: apply("select", apply("lt", x, 0), apply("ceil", x), apply("floor", x)),
-    "heaviside": _heaviside, "signbit": _signbit,
-    "less": _on("lt"), "less_equal": _on("le"), "equal": _on("eq"), "not_equal": _on("ne"),
+    "heaviside": lambda x, middle: apply("select", apply("eq", x, 0), middle, (apply("sign", x) + 1) / 2),
+    "signbit": lambda x: apply("lt", apply("copysign", 1, x), 0),
+    "less": on("lt"), "less_equal": on("le"), "equal": on("eq"), "not_equal": on("ne"),
     "greater": lambda x, y: apply("lt", y, x), "greater_equal": lambda x, y: apply("le", y, x),
     "logical_not": lambda x: apply("not", truth(x)),
     "logical_and": lambda x, y: apply("and", truth(x), truth(y)),
@@ -151,10 +151,10 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 # On logical values, where NumPy's meaning is another one.
 LOGICAL: dict[str, Callable[..., Any]] = {
-    **dict.fromkeys(("add", "maximum", "fmax", "bitwise_or"), _on("or")),
-    **dict.fromkeys(("multiply", "minimum", "fmin", "bitwise_and"), _on("and")),
+    **dict.fromkeys(("add", "maximum", "fmax", "bitwise_or"), on("or")),
+    **dict.fromkeys(("multiply", "minimum", "fmin", "bitwise_and"), on("and")),
     **dict.fromkeys(("absolute", "floor", "ceil", "trunc", "conjugate", "positive"), lambda x: x),
-    "bitwise_xor": _on("ne"), "invert": _on("not"),
+    "bitwise_xor": on("ne"), "invert": on("not"),
     "clip": lambda x, low, high: apply("and", apply("or", x, low), high),
 }  # fmt: skip
 COMPARISONS = {
@@ -178,7 +178,7 @@ _FIRST: dict[tuple[str, str], Callable[[Any], Any]] = {
         for name in ("logical_and", "logical_or", "logical_xor")
         for method in ("reduce", "accumulate", "reduceat")
     },
-    ("hypot", "reduce"): _on("abs"),
+    ("hypot", "reduce"): on("abs"),
 }
 
 # Where a reduction with a mask begins: NumPy knows no identity of arrays of objects.
@@ -416,7 +416,8 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     kind = _common("np.where", x, y)
 
     def choose(c: Any, a: Any, b: Any) -> Any:
-        return of_kind((_choose_logical if kind is BOOL else where)(c, a, b), kind)
+        either = apply("or", apply("and", c, a), apply("and", apply("not", c), b)) if kind is BOOL else where(c, a, b)
+        return of_kind(either, kind)
 
     return np.frompyfunc(choose, 3, 1)(plain(cast_all(condition, BOOL)), *(plain(cast_all(z, kind)) for z in (x, y)))
 
@@ -438,10 +439,6 @@ def _clip(
     if low is None:
         return a if high is None else np.minimum(a, high, out=out, **kwargs)
     return np.maximum(a, low, out=out, **kwargs) if high is None else CLIP(a, low, high, out=out, **kwargs)
-
-
-def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    return np.sum(np.logical_not(np.logical_not(a)), axis=axis, keepdims=keepdims)
 
 
 def _einsum(*operands: Any, out: Any = None, **kwargs: Any) -> Any:
@@ -488,9 +485,8 @@ def _of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
     return of_numbers
 
 
-def _result_type(*values: Any) -> np.dtype[Any]:
-    kind = np.result_type(*(_kind(x) if isinstance(x, (Scalar, Array)) else x for x in values))
-    return ROOM if kind == FLOAT else kind
+def _own_kind(x: Any) -> Any:
+    return _kind(x) if isinstance(x, (Scalar, Array)) else x
 
 
 def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
@@ -587,11 +583,6 @@ def _divided(a: Any, name: str) -> tuple[Any, Any]:
     return adjugate, 1 / np.matmul(a[..., :1, :], adjugate[..., :, :1])
 
 
-def _inv(a: Any) -> Any:
-    adjugate, inverse_det = _divided(a, "inv")
-    return adjugate * inverse_det
-
-
 def _solve(a: Any, b: Any) -> Any:
     """a⁻¹ b: for b one vector, or for matrices of columns, whose stack is broadcast against that of a."""
     adjugate, inverse_det = _divided(a, "solve")
@@ -617,20 +608,20 @@ def _like(function: Callable[..., Any]) -> Callable[..., Any]:
     return like
 
 
-def _sinc(x: Any) -> Any:
-    # NumPy's form is right at 0, its second derivative is not.
-    raise unsupported(np.sinc)
-
-
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    np.where: _where, np.select: _select, np.clip: _clip, np.sinc: _sinc, np.count_nonzero: _count_nonzero,
-    np.result_type: _result_type, np.fill_diagonal: _fill_diagonal, np.copyto: _copyto,
+    np.where: _where, np.select: _select, np.clip: _clip, np.fill_diagonal: _fill_diagonal,
+    np.result_type: lambda *values: ROOM if (kind := np.result_type(*map(_own_kind, values))) == FLOAT else kind,
+    np.count_nonzero: lambda a, axis=None, *, keepdims=False: np.sum(
+        np.logical_not(np.logical_not(a)), axis=axis, keepdims=keepdims
+    ),
+    np.copyto: _copyto,
     np.einsum: _einsum, np.diff: _diff, **{f: _joined(f) for f in (np.concatenate, np.stack, np.vstack, np.hstack)},
     **{f: _of_numbers(f) for f in (np.polyadd, np.polysub)},
     **{f: _of_first_kind(f) for f in (np.insert, np.pad, np.tril, np.triu, np.diag, np.diagflat)},
     np.zeros_like: _like(np.zeros_like), np.ones_like: _like(np.ones_like), np.full_like: _like(np.full_like),
     np.empty_like: _like(np.zeros_like), np.imag: lambda val: np.zeros_like(val),
-    np.linalg.norm: _norm, np.linalg.det: _stacked(_det, "det"), np.linalg.inv: _inv,
+    np.linalg.norm: _norm, np.linalg.det: _stacked(_det, "det"),
+    np.linalg.inv: lambda a: operator.mul(*_divided(a, "inv")),
     np.linalg.solve: _solve, np.linalg.slogdet: _slogdet,
 }  # fmt: skip
 # Functions whose own code is right on arrays of traced values: it moves elements, or adds and multiplies them. Each is

@@ -25,31 +25,14 @@ def _sqrt(b: Algebra, w: int, x: int) -> Partials:
     return b.scaled(HALF, r), b.scaled(-HALF * HALF, b.times(r, b.op("sq", r)))
 
 
-def _sin(b: Algebra, w: int, x: int) -> Partials:
-    return b.op("cos", x), b.op("neg", w)
+def _tangent(sign: int) -> Callable[[Algebra, int, int], Partials]:
+    """f_x = 1 ± f², hence f_xx = ±2 f f_x: tan, tanh."""
 
+    def rule(b: Algebra, w: int, x: int) -> Partials:
+        slope = (b.add if sign > 0 else b.sub)(b.const(1.0), b.op("sq", w))
+        return slope, b.scaled(2 * sign, b.times(w, slope))
 
-def _cos(b: Algebra, w: int, x: int) -> Partials:
-    return b.op("neg", b.op("sin", x)), b.op("neg", w)
-
-
-def _tan(b: Algebra, w: int, x: int) -> Partials:
-    slope = b.add(b.const(1.0), b.op("sq", w))
-    return slope, b.scaled(2, b.times(w, slope))
-
-
-def _tanh(b: Algebra, w: int, x: int) -> Partials:
-    slope = b.sub(b.const(1.0), b.op("sq", w))
-    return slope, b.scaled(-2, b.times(w, slope))
-
-
-def _exp(b: Algebra, w: int, x: int) -> Partials:
-    return w, w
-
-
-def _expm1(b: Algebra, w: int, x: int) -> Partials:
-    e = b.op("exp", x)
-    return e, e
+    return rule
 
 
 def _log(b: Algebra, w: int, x: int) -> Partials:
@@ -57,19 +40,11 @@ def _log(b: Algebra, w: int, x: int) -> Partials:
     return r, b.op("neg", b.op("sq", r))
 
 
-def _log1p(b: Algebra, w: int, x: int) -> Partials:
-    return _log(b, w, b.add(b.const(1.0), x))
-
-
 def _erf(b: Algebra, w: int, x: int) -> Partials:
     # 2/√π, with π = acos(−1), is exact at any precision.
     scale = b.div(b.const(2.0), b.op("sqrt", b.op("acos", b.const(-1.0))))
     slope = b.times(scale, b.op("exp", b.op("neg", b.op("sq", x))))
     return slope, b.scaled(-2, b.times(x, slope))
-
-
-def _abs(b: Algebra, w: int, x: int) -> Partials:
-    return b.op("sign", x), b.const(0.0)
 
 
 def _inverse_root(sign: int, constant: int, square: int) -> Callable[[Algebra, int, int], Partials]:
@@ -95,22 +70,23 @@ def _inverse(square: int) -> Callable[[Algebra, int, int], Partials]:
 
 UNARY: dict[str, Callable[[Algebra, int, int], Partials]] = {
     "neg": lambda b, w, x: (b.const(-1.0), b.const(0.0)),
+    "abs": lambda b, w, x: (b.op("sign", x), b.const(0.0)),
     "sq": lambda b, w, x: (b.scaled(2, x), b.const(2.0)),
-    "sqrt": _sqrt, "sin": _sin, "cos": _cos, "tan": _tan,
+    "sqrt": _sqrt,
+    "sin": lambda b, w, x: (b.op("cos", x), b.op("neg", w)),
+    "cos": lambda b, w, x: (b.op("neg", b.op("sin", x)), b.op("neg", w)),
+    "tan": _tangent(1), "tanh": _tangent(-1),
     "asin": _inverse_root(1, 1, -1), "acos": _inverse_root(-1, 1, -1), "atan": _inverse(1),
-    "sinh": lambda b, w, x: (b.op("cosh", x), w), "cosh": lambda b, w, x: (b.op("sinh", x), w), "tanh": _tanh,
+    "sinh": lambda b, w, x: (b.op("cosh", x), w), "cosh": lambda b, w, x: (b.op("sinh", x), w),
     "asinh": _inverse_root(1, 1, 1), "acosh": _inverse_root(1, -1, 1), "atanh": _inverse(-1),
-    "exp": _exp, "expm1": _expm1, "log": _log, "log1p": _log1p, "erf": _erf, "abs": _abs,
+    "exp": lambda b, w, x: (w, w), "expm1": lambda b, w, x: (b.op("exp", x),) * 2,
+    "log": _log, "log1p": lambda b, w, x: _log(b, w, b.add(b.const(1.0), x)), "erf": _erf,
 }  # fmt: skip
 
 
-def _linear(*slopes: float) -> Callable[[Algebra, int, int, int], Partials]:
-    return lambda b, w, x, y: tuple(b.const(s) for s in (*slopes, 0.0, 0.0, 0.0))
-
-
-def _mul(b: Algebra, w: int, x: int, y: int) -> Partials:
-    zero = b.const(0.0)
-    return y, x, zero, b.const(1.0), zero
+def _slopes(f: Callable[[Algebra, int, int, int], tuple[int, int]]) -> Callable[[Algebra, int, int, int], Partials]:
+    """A rule whose second derivatives are zero."""
+    return lambda b, w, x, y: (*f(b, w, x, y), *[b.const(0.0)] * 3)
 
 
 def _div(b: Algebra, w: int, x: int, y: int) -> Partials:
@@ -148,36 +124,25 @@ def _hypot(b: Algebra, w: int, x: int, y: int) -> Partials:
     return c, s, b.times(b.op("sq", s), r), b.op("neg", b.times(b.times(c, s), r)), b.times(b.op("sq", c), r)
 
 
-def _fmod(b: Algebra, w: int, x: int, y: int) -> Partials:
-    zero = b.const(0.0)
-    return b.const(1.0), b.div(b.sub(w, x), y), zero, zero, zero
-
-
-def _copysign(b: Algebra, w: int, x: int, y: int) -> Partials:
-    zero = b.const(0.0)
-    return b.times(b.op("sign", x), b.op("copysign", b.const(1.0), y)), zero, zero, zero, zero
-
-
 def _choice(op: str) -> Callable[[Algebra, int, int, int], Partials]:
     """The smaller or the larger one: the derivative of the argument taken, the first if they are equal."""
 
-    def rule(b: Algebra, w: int, x: int, y: int) -> Partials:
-        zero = b.const(0.0)
+    def slopes(b: Algebra, w: int, x: int, y: int) -> tuple[int, int]:
         first = b.op("le", x, y) if op in ("min", "minimum") else b.op("le", y, x)
-        return first, b.op("not", first), zero, zero, zero
+        return first, b.op("not", first)
 
-    return rule
-
-
-def _if(b: Algebra, w: int, c: int, x: int) -> Partials:
-    zero = b.const(0.0)
-    return zero, b.op("if", c, b.const(1.0)), zero, zero, zero
+    return _slopes(slopes)
 
 
 BINARY: dict[str, Callable[[Algebra, int, int, int], Partials]] = {
-    "add": _linear(1.0, 1.0), "sub": _linear(1.0, -1.0), "mul": _mul, "div": _div, "pow": _pow,
-    "atan2": _atan2, "hypot": _hypot, "fmod": _fmod, "copysign": _copysign,
-    **{op: _choice(op) for op in ("min", "max", "minimum", "maximum")}, "if": _if,
+    "add": _slopes(lambda b, w, x, y: (b.const(1.0), b.const(1.0))),
+    "sub": _slopes(lambda b, w, x, y: (b.const(1.0), b.const(-1.0))),
+    "mul": lambda b, w, x, y: (y, x, b.const(0.0), b.const(1.0), b.const(0.0)),
+    "div": _div, "pow": _pow, "atan2": _atan2, "hypot": _hypot,
+    "fmod": _slopes(lambda b, w, x, y: (b.const(1.0), b.div(b.sub(w, x), y))),
+    "copysign": _slopes(lambda b, w, x, y: (b.times(b.op("sign", x), b.op("copysign", b.const(1.0), y)), b.const(0.0))),
+    **{op: _choice(op) for op in ("min", "max", "minimum", "maximum")},
+    "if": _slopes(lambda b, w, c, x: (b.const(0.0), b.op("if", c, b.const(1.0)))),
 }  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Scalar and Array: what the user's function sees in place of numbers.
 
 A Scalar is a value of the Program being written; arithmetic on it writes instructions. An Array is a NumPy array of
-Scalars and numbers, all of one kind (`kinds`). Both answer NumPy's own dispatch (`__array_ufunc__`,
+Scalars and numbers, all of one kind (`number_kinds`). Both answer NumPy's own dispatch (`__array_ufunc__`,
 `__array_function__`), so that a Lagrangian written for floats needs no other namespace.
 """
 
@@ -22,7 +22,7 @@ import numpy as np
 from leastaction.errors import TraceError
 from leastaction.program import LOGICAL
 from leastaction.trace.algebra import Algebra
-from leastaction.trace.kinds import BOOL, FLOAT, INT, NAMES, asked_kind, common_kind, kind_of_number
+from leastaction.trace.number_kinds import BOOL, FLOAT, INT, NAMES, asked_kind, common_kind, kind_of_number
 
 # The program being written in this thread, if one is.
 ACTIVE: ContextVar[Algebra | None] = ContextVar("ACTIVE", default=None)
@@ -32,7 +32,7 @@ ACTIVE: ContextVar[Algebra | None] = ContextVar("ACTIVE", default=None)
 WITHIN: ContextVar[bool] = ContextVar("WITHIN", default=False)
 
 
-# During a trace a look at np.… takes time (`seen`).
+# During a trace a look at np.… takes time (`numpy_view`).
 PLAIN, NDARRAY = (bool, np.bool_, int, float), np.ndarray
 
 
@@ -170,7 +170,23 @@ def _through(name: str, swap: bool = False) -> Callable[[Scalar, Any], Any]:
     return lambda self, other: ufunc(other, self) if swap else ufunc(self, other)
 
 
-class Scalar:
+class Traced:
+    """What NumPy asks for the meaning of its functions."""
+
+    __slots__ = ()
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        from leastaction.trace.numpy_functions import call_ufunc
+
+        return call_ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
+        from leastaction.trace.numpy_functions import call_function
+
+        return call_function(func, args, kwargs)
+
+
+class Scalar(Traced):
     """One value of the Program being written; behaves as a NumPy number, except that the number is not known.
 
     kind   BOOL, INT or FLOAT: what NumPy would have here
@@ -205,17 +221,8 @@ class Scalar:
     __or__, __ror__ = _through("bitwise_or"), _through("bitwise_or", swap=True)
     __xor__, __rxor__ = _through("bitwise_xor"), _through("bitwise_xor", swap=True)
 
-    def __neg__(self) -> Scalar:
-        return np.negative(self)
-
-    def __pos__(self) -> Scalar:
-        return np.positive(self)
-
-    def __abs__(self) -> Scalar:
-        return np.absolute(self)
-
-    def __invert__(self) -> Scalar:
-        return np.invert(self)
+    __neg__, __pos__ = (lambda self: np.negative(self)), (lambda self: np.positive(self))
+    __abs__, __invert__ = (lambda self: np.absolute(self)), (lambda self: np.invert(self))
 
     def conjugate(self) -> Scalar:
         return self
@@ -261,18 +268,13 @@ class Scalar:
     def __len__(self) -> NoReturn:
         raise TraceError("len() of a traced scalar: it is a number, not an array")
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        from leastaction.trace.numpy_functions import call_ufunc
 
-        return call_ufunc(ufunc, method, inputs, kwargs)
-
-    def __array_function__(self, func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
-        from leastaction.trace.numpy_functions import call_function
-
-        return call_function(func, args, kwargs)
+def _of_floats(name: str) -> Callable[..., Any]:
+    own = getattr(np.ndarray, name)
+    return lambda self, *args, **kwargs: own(self.astype(float), *args, **kwargs)
 
 
-class Array(np.ndarray):
+class Array(Traced, np.ndarray):
     """A NumPy array of Scalars and numbers of one kind; every NumPy function on it comes to this package first."""
 
     kind: np.dtype[Any] = FLOAT
@@ -317,24 +319,7 @@ class Array(np.ndarray):
     def dot(self, *args: Any, **kwargs: Any) -> Any:
         return np.dot(self, *args, **kwargs)
 
-    def mean(self, *args: Any, **kwargs: Any) -> Any:
-        return np.ndarray.mean(self.astype(float), *args, **kwargs)
-
-    def var(self, *args: Any, **kwargs: Any) -> Any:
-        return np.ndarray.var(self.astype(float), *args, **kwargs)
-
-    def std(self, *args: Any, **kwargs: Any) -> Any:
-        return np.ndarray.std(self.astype(float), *args, **kwargs)
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        from leastaction.trace.numpy_functions import call_ufunc
-
-        return call_ufunc(ufunc, method, inputs, kwargs)
-
-    def __array_function__(self, func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
-        from leastaction.trace.numpy_functions import call_function
-
-        return call_function(func, args, kwargs)
+    mean, var, std = (_of_floats(name) for name in ("mean", "var", "std"))
 
 
 def _check_index(key: Any) -> None:

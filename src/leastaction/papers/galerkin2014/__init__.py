@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from leastaction.papers.galerkin2014 import (
-    conservation_figures,
-    convergence_figures,
-    efficiency_figures,
-    stability_figures,
-)
 from leastaction.papers.galerkin2014.errata import ERRATA
+from leastaction.papers.galerkin2014.figures import FIGURES
 from leastaction.papers.galerkin2014.statements import STATEMENTS
 from leastaction.papers.galerkin2014.tables import TABLES
 from leastaction.papers.model import Other, Paper
@@ -20,14 +15,7 @@ PAPER = Paper(
     reference="Adv. Comput. Math. 41 (2015) 955–986",
     text="The authors' version that bears the date 31 October 2018.",
     tables=TABLES,
-    figures=[
-        *stability_figures.FIGURES,
-        *convergence_figures.OSCILLATOR_FIGURES,
-        *conservation_figures.OSCILLATOR_FIGURES,
-        *convergence_figures.KEPLER_FIGURES,
-        *conservation_figures.KEPLER_FIGURES,
-        *efficiency_figures.FIGURES,
-    ],
+    figures=FIGURES,
     statements=STATEMENTS,
     errata=ERRATA,
     others=[Other("Figure 3.1", "a diagram of the discrete Lagrangian and Hamiltonian maps")],

@@ -15,7 +15,7 @@ from leastaction.methods import Galerkin
 from leastaction.methods import method as method_named
 from leastaction.numbers.precision import mpmath_digits
 from leastaction.papers.galerkin2014.runs import KEPLER, T_END, order
-from leastaction.papers.model import Erratum, Kind
+from leastaction.papers.model import Erratum, Kind, erratum
 from leastaction.papers.typeset import root
 from leastaction.problems import get
 
@@ -100,6 +100,14 @@ def swapped(name: str) -> str:
     )
 
 
+@erratum(
+    Kind.AS_READ,
+    "section 4.3, item 5, iteration matrix of P3N3Q6Gau",
+    "both off-diagonal entries 24x(x⁴ − 70x² + 600)/D",
+    "one of the two with a minus sign",
+    "One sign. The paper calls the matrix orthogonal, so that one was meant. For the order (p, ωq) that is "
+    "announced it is the upper one; for the order (ωq, p), in which the items 3, 4 and 6 stand, the lower one.",
+)
 def sign(name: str = "P3N3Q6Gau") -> str:
     """Both off-diagonal entries are printed with the same sign."""
     M = PRINTED[name]
@@ -116,6 +124,14 @@ def sign(name: str = "P3N3Q6Gau") -> str:
     )
 
 
+@erratum(
+    Kind.AS_READ,
+    "section 3.1, definition of q̇_d",
+    "q̇_d(t) = (1/h) Σ q^ν l_ν(t/h)",
+    "q̇_d(t) = (1/h) Σ q^ν l_ν′(t/h)",
+    "One dot, and the most doubtful of all: the same text has the dot over l in section 3.2 and in (4.5), so that "
+    "it was most likely lost in reading.",
+)
 def velocity() -> str:
     """q̇_d by the basis itself instead of its derivative: for a particle at rest."""
     h = 0.1
@@ -129,6 +145,12 @@ def velocity() -> str:
     )
 
 
+@erratum(
+    Kind.REMARK,
+    "section 4.3, item 4, and Figure 4.1, stability of P2N3Q4Lob",
+    "stable for |hω| < 2√2: true, but not all",
+    "stable for |hω| < 2√2 and for 2√3 < |hω| < 2√6, as the figure itself shows",
+)
 def island() -> str:
     """P2N3Q4Lob is stable again beyond its first interval."""
     found = stability("P2N3Q4Lob")
@@ -139,6 +161,13 @@ def island() -> str:
     )
 
 
+@erratum(
+    Kind.AS_READ,
+    "section 4.3, items 3 and 5, stability",
+    "stable for all q, ω (in both items)",
+    "stable for all h, ω",
+    "One letter, q for h, but in both items; item 1 is read with the h.",
+)
 def only_the_step() -> str:
     """Whether q stands in the matrices of items 3 and 5 at all."""
     names = ("P2N2Q4Gau", "P3N3Q6Gau")
@@ -150,6 +179,14 @@ def only_the_step() -> str:
     )
 
 
+@erratum(
+    Kind.REMARK,
+    "section 5.2, k of the Kepler problem, and section 5.2.1 on the smallest errors",
+    "k = 1016.895192894334 for the period 5.0; errors fall not far below 10⁻¹⁰ because of machine precision and "
+    "the solver",
+    "whatever the solver, they cannot fall below 2·10⁻¹⁰ (q) and 4·10⁻¹⁰ (p) with this k, whose period is 5 to "
+    "twelve digits: after 25 the exact orbit is not yet back. With k = 1016.895192894441 they can",
+)
 def period() -> str:
     """The period of the printed k is not 5, and this limits the errors."""
     given = get(KEPLER)
@@ -196,46 +233,9 @@ ERRATA = [
         "the two exchanged; the one in the text is for the order (ωq, p)",
         lambda: swapped("P3N4Q6Lob"),
     ),
-    Erratum(
-        Kind.AS_READ,
-        "section 4.3, item 5, iteration matrix of P3N3Q6Gau",
-        "both off-diagonal entries 24x(x⁴ − 70x² + 600)/D",
-        "one of the two with a minus sign",
-        sign,
-        "One sign. The paper calls the matrix orthogonal, so that one was meant. For the order (p, ωq) that is "
-        "announced it is the upper one; for the order (ωq, p), in which the items 3, 4 and 6 stand, the lower one.",
-    ),
-    Erratum(
-        Kind.AS_READ,
-        "section 4.3, items 3 and 5, stability",
-        "stable for all q, ω (in both items)",
-        "stable for all h, ω",
-        only_the_step,
-        "One letter, q for h, but in both items; item 1 is read with the h.",
-    ),
-    Erratum(
-        Kind.AS_READ,
-        "section 3.1, definition of q̇_d",
-        "q̇_d(t) = (1/h) Σ q^ν l_ν(t/h)",
-        "q̇_d(t) = (1/h) Σ q^ν l_ν′(t/h)",
-        velocity,
-        "One dot, and the most doubtful of all: the same text has the dot over l in section 3.2 and in (4.5), so that "
-        "it was most likely lost in reading.",
-    ),
-    Erratum(
-        Kind.REMARK,
-        "section 4.3, item 4, and Figure 4.1, stability of P2N3Q4Lob",
-        "stable for |hω| < 2√2: true, but not all",
-        "stable for |hω| < 2√2 and for 2√3 < |hω| < 2√6, as the figure itself shows",
-        island,
-    ),
-    Erratum(
-        Kind.REMARK,
-        "section 5.2, k of the Kepler problem, and section 5.2.1 on the smallest errors",
-        "k = 1016.895192894334 for the period 5.0; errors fall not far below 10⁻¹⁰ because of machine precision and "
-        "the solver",
-        "whatever the solver, they cannot fall below 2·10⁻¹⁰ (q) and 4·10⁻¹⁰ (p) with this k, whose period is 5 to "
-        "twelve digits: after 25 the exact orbit is not yet back. With k = 1016.895192894441 they can",
-        period,
-    ),
+    sign,
+    only_the_step,
+    velocity,
+    island,
+    period,
 ]

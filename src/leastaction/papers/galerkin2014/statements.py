@@ -19,7 +19,7 @@ from leastaction.analysis.discrete_lagrangian import discrete_lagrangian
 from leastaction.integrate import integrate
 from leastaction.methods import Galerkin
 from leastaction.papers.galerkin2014.runs import KEPLER, member
-from leastaction.papers.model import Claim, Options, Statement
+from leastaction.papers.model import Claim, Options, statement
 from leastaction.problems import get
 
 x = sp.Symbol("x")
@@ -48,6 +48,7 @@ def _members() -> tuple[Galerkin, ...]:
     return (*gauss, *lobatto)
 
 
+@statement("Remark 3.3")
 def collocation(options: Options) -> Claim:
     found = [equivalences(member("Gau", s, s)).gauss for s in range(1, MOST + 1)]
     apart = same_map("P2N3Q6Gau", "P2N2Q4Gau")
@@ -59,6 +60,7 @@ def collocation(options: Options) -> Claim:
     )
 
 
+@statement("Remark 3.3")
 def lobatto_pair(options: Options) -> Claim:
     found = [equivalences(member("Lob", s, s)).lobatto_pair for s in range(2, MOST + 2)]
     return Claim(
@@ -68,6 +70,7 @@ def lobatto_pair(options: Options) -> Claim:
     )
 
 
+@statement("section 4.1.1")
 def symplectic(options: Options) -> Claim:
     data = get("double-pendulum")
     worst = max((symplectic_defect(data.system, m, data.q0, [0.3, -0.2], 0.05), m.name) for m in _members())
@@ -81,6 +84,7 @@ def symplectic(options: Options) -> Claim:
     )
 
 
+@statement("Remark 4.5")
 def noether(options: Options) -> Claim:
     given = get(KEPLER)
     worst = (0.0, "")
@@ -96,6 +100,7 @@ def noether(options: Options) -> Claim:
     )
 
 
+@statement("Theorem 4.10")
 def reversible(options: Options) -> Claim:
     data = get("double-pendulum")
     worst = max((reversibility_defect(data.system, m, data.q0, [0.3, -0.2], 0.05), m.name) for m in _members())
@@ -108,6 +113,7 @@ def reversible(options: Options) -> Claim:
     )
 
 
+@statement("Lemma 4.11")
 def a_stable(options: Options) -> Claim:
     names = [member("Gau", s, s).name for s in range(1, STABLE_MOST + 1)]
     found = [stability(name).for_all_h for name in names]
@@ -120,6 +126,7 @@ def a_stable(options: Options) -> Claim:
     )
 
 
+@statement("section 4.3, items 2, 4, 6")
 def eigenvalues(options: Options) -> Claim:
     wrong = []
     for name, (a, d, c) in EIGENVALUES.items():
@@ -135,13 +142,14 @@ def eigenvalues(options: Options) -> Claim:
     )
 
 
+@statement("section 6, outlook")
 def variational_order(options: Options) -> Claim:
     """What the outlook asks for: the order of L_d − L_d^exact along a motion of Kepler's problem."""
     given, orders = get(KEPLER), {}
     members = [m for m in _members() if m.s <= VARIATIONAL_MOST and m.rule.r <= VARIATIONAL_MOST + 1]
     for m in members:
         Ld = discrete_lagrangian(given.system, m, VARIATIONAL_STEPS[0], params=given.exact_params)
-        orders[m] = Ld.variational_order(given.exact_q0, p0=given.exact_p0, hs=VARIATIONAL_STEPS).order
+        orders[m] = Ld.variational_order(given.exact_q0, p0=given.exact_p0, h=VARIATIONAL_STEPS).order
     worst = max(members, key=lambda m: abs(orders[m] - m.order))
     return Claim(
         "variational error analysis: the discrete Lagrangian matches the action to the order min(2s, u)",
@@ -152,13 +160,4 @@ def variational_order(options: Options) -> Claim:
     )
 
 
-STATEMENTS = [
-    Statement("Remark 3.3", collocation),
-    Statement("Remark 3.3", lobatto_pair),
-    Statement("section 4.1.1", symplectic),
-    Statement("Remark 4.5", noether),
-    Statement("Theorem 4.10", reversible),
-    Statement("section 4.3, items 2, 4, 6", eigenvalues),
-    Statement("Lemma 4.11", a_stable),
-    Statement("section 6, outlook", variational_order),
-]
+STATEMENTS = [collocation, lobatto_pair, symplectic, noether, reversible, eigenvalues, a_stable, variational_order]

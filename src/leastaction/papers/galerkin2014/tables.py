@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from leastaction.papers.galerkin2014.runs import DIGITS, FULL_DIGITS, KEPLER, OSCILLATOR, asymptotic_order, member
-from leastaction.papers.model import Cell, Options, Table
+from leastaction.papers.model import Cell, Options, PublishedTable
 
 # {r: orders for s = 1, 2, …}, as printed.
 TABLE_1 = {2: ("2", "4"), 3: ("2", "4", "6"), 4: ("2", "4", "6", "8"), 5: ("2", "4", "6", "8", "10")}
@@ -52,6 +52,6 @@ def arithmetic(options: Options) -> str:
 
 
 TABLES = [
-    Table("1", "Orders of PsNrQ2rGau, measured", table_1, _SETTING, arithmetic),
-    Table("2", "Orders of PsNrQ2r−2Lob, measured", table_2, _SETTING, arithmetic),
+    PublishedTable("1", "Orders of PsNrQ2rGau, measured", table_1, _SETTING, arithmetic),
+    PublishedTable("2", "Orders of PsNrQ2r−2Lob, measured", table_2, _SETTING, arithmetic),
 ]

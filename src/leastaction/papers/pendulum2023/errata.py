@@ -8,7 +8,7 @@ import numpy as np
 
 from leastaction.analysis import tangent
 from leastaction.integrate import integrate
-from leastaction.papers.model import Erratum, Kind
+from leastaction.papers.model import Kind, erratum
 from leastaction.papers.pendulum2023.results import problem
 
 
@@ -37,6 +37,13 @@ def newmark_derivative(h: float, curvature: Any) -> Any:
     return np.linalg.solve(A, B)
 
 
+@erratum(
+    Kind.AS_READ,
+    "section 3, between (9) and (10), definition of V″_{j+1/2}",
+    "V″_{j+1/2} = ∂V/∂q at q_{j+1/2}",
+    "V″_{j+1/2} = ∂²V/∂q² at q_{j+1/2}",
+    "Two exponents 2 are missing, of one symbol; section 4 has both in the definition of V″_j.",
+)
 def second_derivative() -> str:
     """(10) with V'' as read, and with the second derivative, against the step's exact derivative."""
     h = 0.1
@@ -56,6 +63,13 @@ def middle_derivatives(q_l: float = 1.5, q_m: float = 1.45, q_r: float = 1.3, h:
     return (float(exact), *(float(h / 6 * 4 / h * (g_l + s * g_r) - 2 / 3 * h * force(q_m)) for s in (1, -1)))
 
 
+@erratum(
+    Kind.AS_READ,
+    "section 4, between (16) and (17), first expression of ∂L_S/∂q_m",
+    "(mh/6) (g_l 4/h + g_r 4/h) − (2/3) h V′_m",
+    "(mh/6) (g_l 4/h − g_r 4/h) − (2/3) h V′_m, since ∂g_r/∂q_m = −4/h",
+    "One sign; the line above it has ∂g_r/∂q_m = −4/h, and the expressions after it are right.",
+)
 def middle_sign() -> str:
     exact, printed, right = middle_derivatives()
     return (
@@ -79,6 +93,14 @@ def exact_action() -> float:
     return float(np.trapezoid(p[:, 0] ** 2 - energy, t))
 
 
+@erratum(
+    Kind.AS_READ,
+    "sections 3 and 4, the sums S_d and Σ_d over steps",
+    "from j = 1 to N − 1",
+    "from j = 0: N steps from q₀ to q_N",
+    "One digit, in two sums. The quadratic paper, by the same two authors and a third, has the same sums in both "
+    "versions of its text: that speaks for the print.",
+)
 def action_sum() -> str:
     text = "; ".join(
         f"N = {n}: {found.sum():.6f} from j = 0, {found[1:].sum():.6f} from j = 1"
@@ -87,6 +109,13 @@ def action_sum() -> str:
     return f"The action of the exact motion over half a period is {exact_action():.6f}. Simpson's sums, {text}."
 
 
+@erratum(
+    Kind.AS_READ,
+    "section 4, below (18), second line of p_r",
+    "(m/6) [… + (1/h)(q_r − q_l) + …]",
+    "(m/6) [… + (4/h)(q_r − q_l) + …]",
+    "One digit; the lines before and after it need the 4.",
+)
 def right_momentum() -> str:
     """The coefficients of q_l, q_m, q_r in 6h p_r/m + …, from the line before, as read and with 4/h."""
     g_l, g_m, g_r = np.array([-3, 4, -1]), np.array([-1, 0, 1]), np.array([1, -4, 3])
@@ -105,38 +134,4 @@ def _listed(coefficients: Any) -> str:
     return ", ".join(str(int(c)).replace("-", "−") for c in coefficients)
 
 
-ERRATA = [
-    Erratum(
-        Kind.AS_READ,
-        "section 3, between (9) and (10), definition of V″_{j+1/2}",
-        "V″_{j+1/2} = ∂V/∂q at q_{j+1/2}",
-        "V″_{j+1/2} = ∂²V/∂q² at q_{j+1/2}",
-        second_derivative,
-        "Two exponents 2 are missing, of one symbol; section 4 has both in the definition of V″_j.",
-    ),
-    Erratum(
-        Kind.AS_READ,
-        "section 4, between (16) and (17), first expression of ∂L_S/∂q_m",
-        "(mh/6) (g_l 4/h + g_r 4/h) − (2/3) h V′_m",
-        "(mh/6) (g_l 4/h − g_r 4/h) − (2/3) h V′_m, since ∂g_r/∂q_m = −4/h",
-        middle_sign,
-        "One sign; the line above it has ∂g_r/∂q_m = −4/h, and the expressions after it are right.",
-    ),
-    Erratum(
-        Kind.AS_READ,
-        "section 4, below (18), second line of p_r",
-        "(m/6) [… + (1/h)(q_r − q_l) + …]",
-        "(m/6) [… + (4/h)(q_r − q_l) + …]",
-        right_momentum,
-        "One digit; the lines before and after it need the 4.",
-    ),
-    Erratum(
-        Kind.AS_READ,
-        "sections 3 and 4, the sums S_d and Σ_d over steps",
-        "from j = 1 to N − 1",
-        "from j = 0: N steps from q₀ to q_N",
-        action_sum,
-        "One digit, in two sums. The quadratic paper, by the same two authors and a third, has the same sums in both "
-        "versions of its text: that speaks for the print.",
-    ),
-]
+ERRATA = [second_derivative, middle_sign, right_momentum, action_sum]

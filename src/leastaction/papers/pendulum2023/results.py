@@ -6,10 +6,11 @@ import math
 from functools import lru_cache
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from leastaction.integrate import integrate
-from leastaction.papers.model import Cell, Claim, Drawing, FigureSpec, Options, Table
+from leastaction.papers.model import Cell, Claim, Options, PublishedTable, Redrawn, redrawn
 from leastaction.papers.style import EXACT, line
 from leastaction.problems import get
 from leastaction.results.path import Path
@@ -64,10 +65,8 @@ def table_1(options: Options) -> list[Cell]:
     return cells
 
 
-def figure_1(options: Options) -> Drawing:
-    """Five periods of the exact motion."""
-    import matplotlib.pyplot as plt
-
+@redrawn("1", "Five periods of the nonlinear pendulum, exact")
+def figure_1(options: Options) -> Redrawn:
     data = problem()
     t = np.linspace(0, 5 * data.period, 2001)
     q, p = data.exact(t)
@@ -84,13 +83,11 @@ def figure_1(options: Options) -> Drawing:
         off < 1e-11 and data.period > 1.1 * linear,
         f"T = {data.period:.6f} s against 2π/ω = {linear:g} s; after T a run by {PRECISE} is off by {off:.0e}",
     )
-    return Drawing(figure, [claim])
+    return Redrawn(figure, [claim])
 
 
-def figure_2(options: Options) -> Drawing:
-    """Both schemes with ten steps in a period, over five periods."""
-    import matplotlib.pyplot as plt
-
+@redrawn("2", "Newmark and Simpson with ten steps in a period, over five periods")
+def figure_2(options: Options) -> Redrawn:
     data = problem()
     t = np.linspace(0, 5 * data.period, 2001)
     exact = data.exact(t)
@@ -112,18 +109,15 @@ def figure_2(options: Options) -> Drawing:
         worst["Newmark"] > 0.2 * amplitude and worst["Simpson"] < 0.05 * amplitude,
         f"largest error of q over five periods: Newmark {worst['Newmark']:.2f} rad, Simpson {worst['Simpson']:.3f} rad",
     )
-    return Drawing(figure, [claim])
+    return Redrawn(figure, [claim])
 
 
 TABLES = [
-    Table(
+    PublishedTable(
         "1",
         "Errors of Newmark's and Simpson's schemes over one period of the pendulum",
         table_1,
         "m = 1, ω = 2π, q(0) = π/2, p(0) = 0; largest error over all steps; order = ½ log₂(e₁/e₃).",
     )
 ]
-FIGURES = [
-    FigureSpec("1", "Five periods of the nonlinear pendulum, exact", figure_1),
-    FigureSpec("2", "Newmark and Simpson with ten steps in a period, over five periods", figure_2),
-]
+FIGURES = [figure_1, figure_2]

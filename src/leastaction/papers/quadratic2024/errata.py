@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from leastaction.analysis.stability import stability
 from leastaction.linear import simpson_first, simpson_second
-from leastaction.papers.model import Erratum, Kind
+from leastaction.papers.model import Erratum, Kind, erratum
 from leastaction.papers.quadratic2024.tables import (
     MESHES,
     METHODS,
@@ -35,12 +35,21 @@ from leastaction.papers.quadratic2024.tables import (
 Array = NDArray[Any]
 
 H = 0.1
+BOTH = "Both versions of the text have it."
 O, I = np.zeros((2, 2)), np.eye(2)
 J = np.block([[O, -I], [I, O]])
 
 
 def _size(array: Any) -> float:
     return float(np.abs(array).max())
+
+
+def _misprint(place: str, says: str, should: str) -> Callable[[Callable[[], str]], Erratum]:
+    return erratum(Kind.MISPRINT, place, says, should, BOTH)
+
+
+def _remark(place: str, says: str, should: str) -> Callable[[Callable[[], str]], Erratum]:
+    return erratum(Kind.REMARK, place, says, should, BOTH)
 
 
 def discrete_actions(mesh: int) -> Array:
@@ -57,6 +66,7 @@ def discrete_actions(mesh: int) -> Array:
     return quadrature(M, g_l, g_m, g_r) - quadrature(K, l, m, r)
 
 
+@_misprint("(4) and (16)", "the sum over steps from j = 1 to N − 1", "from j = 0: N steps from q₀ to q_N")
 def action_sum() -> str:
     q, p = exact(1.0)
     action = float(q @ p - Q0 @ P0) / 2  # ∫ L dt = ½ [q·p] along a motion of a quadratic Lagrangian
@@ -67,6 +77,7 @@ def action_sum() -> str:
     return f"The action of the exact motion over one t̄ is ½[q·p] = {action:.6f}. Simpson's sums, {text}."
 
 
+@_misprint("(27)", "A_σ (q_{j+½}, η_{j+1}) = B_σ η_{j+1}", "B_σ η_j on the right, as in (29)")
 def first_variant() -> str:
     scheme = simpson_first(system().M, system().K, H)
     path = run("Simpson", H, 1)
@@ -78,6 +89,11 @@ def first_variant() -> str:
     )
 
 
+@_misprint(
+    "Proof of Proposition 1, second line",
+    "A⁻ᵀJA⁻¹ = S = (0, Z⁻¹; −Z⁻¹, 0)",
+    "(0, −Z⁻¹; Z⁻¹, 0); the lines after it are right",
+)
 def proposition_1() -> str:
     scheme = simpson_second(system().M, system().K, H)
     A, B = np.linalg.inv(scheme.A), scheme.B
@@ -90,6 +106,11 @@ def proposition_1() -> str:
     )
 
 
+@_misprint(
+    "Below (38)",
+    "|ψ|²/m ≤ ψᵀMψ ≤ |ψ|²/μ and |ψ|²/k ≤ ψᵀKψ ≤ |ψ|²/κ",
+    "M⁻¹ and K⁻¹ in place of M and K, as (39) needs; φ and ψ are any vectors, not eigenvectors",
+)
 def inverses() -> str:
     words = []
     for name, A in (("M", system().M), ("K", system().K)):
@@ -101,6 +122,11 @@ def inverses() -> str:
     return "; ".join(words) + "."
 
 
+@_misprint(
+    "Below (40)",
+    "k/μ is the largest eigenvalue of M⁻¹K, k/μ = ω²_max",
+    "k/μ ≥ ω²_max; 0 < ω_max h < 2√2 is another condition than (40), weaker and still sufficient",
+)
 def largest_frequency() -> str:
     bound = np.linalg.eigvalsh(system().K)[-1] / np.linalg.eigvalsh(system().M)[0]
     omega = frequencies()[0]
@@ -119,6 +145,7 @@ def largest_frequency() -> str:
     )
 
 
+@_misprint("Proof of Proposition 7", "p_{j+1} + X q_{j+1} = p_j − Y q_j", "Y for X on the left")
 def proposition_7() -> str:
     scheme = simpson_second(system().M, system().K, H)
     path = run("Simpson", H, 1)
@@ -131,6 +158,7 @@ def proposition_7() -> str:
     )
 
 
+@_misprint("Matrix above (50)", "μ_r (g − ω_i² μ_r l) in the lower right", "μ_r (g − ω_i² l)")
 def modal_matrix() -> str:
     """With μ_r = 1, Table 1's ratio, the stray factor cannot be seen; here μ_r = 2."""
     mu = 2.0
@@ -149,6 +177,7 @@ def modal_matrix() -> str:
     return f"μ_r = {mu:g}, in units of (m₁ + m₂)gl: " + "; ".join(words) + "."
 
 
+@_misprint("Section 6, unit of time", "t̄ = 1/ω₀", "t̄ = 2π/ω₀")
 def unit_of_time() -> str:
     lengths = (1, 10)
     agree = [sum(cell.agrees for cell in cells_of(lengths, unit)) for unit in (1 / OMEGA_0, 2 * math.pi / OMEGA_0)]
@@ -159,6 +188,7 @@ def unit_of_time() -> str:
     )
 
 
+@_misprint("Table 2, 10 t̄, Newmark, p, 400 meshes", "7.82e-1", "7.82e-2")
 def exponent() -> str:
     first, _, last, order = TABLE_2[10, "p", "Newmark"]
     found = errors("Newmark", 10, 40)["p"]
@@ -177,6 +207,11 @@ def _rk4_at_ten(variable: str) -> str:
     )
 
 
+@_misprint(
+    "Table 2, 10 t̄, RK4, p, 400 meshes, and its order",
+    "1.37e-2; 1.29",
+    "less than the error over 100 t̄; see the evidence",
+)
 def spoiled() -> str:
     longer = errors("RK4", 100, 40)["p"]
     return (
@@ -185,6 +220,7 @@ def spoiled() -> str:
     )
 
 
+@_remark("Table 2, 10 t̄, RK4, q, 400 meshes, and its order", "1.57e-2; 2.09", "not reproduced; the cause is not known")
 def not_reproduced() -> str:
     return (
         f"{_rk4_at_ten('q')}. The order printed follows from the errors printed, and nothing else in the paper "
@@ -193,6 +229,7 @@ def not_reproduced() -> str:
     )
 
 
+@_misprint("Table 2, 1000 t̄, Newmark, q, order", "0.01", "−0.01")
 def sign_of_order() -> str:
     e = [errors("Newmark", 1000, mesh)["q"] for mesh in MESHES]
     listed = ", ".join(f"{x:.4f}" for x in e)
@@ -204,6 +241,11 @@ def sign_of_order() -> str:
     )
 
 
+@_remark(
+    "Table 2, RK4, five cells that end in one or two zeros",
+    "8.00e-4, 3.40e-3, 2.00e-4, 9.90e-3, 6.40e-3",
+    "a style of rounding: cut after four decimals, so that the zeros are no digits",
+)
 def padded() -> str:
     words = []
     for T, variable, i in ((1, "p", 1), (1, "q", 1), (1, "q", 2), (10, "p", 1), (100, "p", 2)):
@@ -214,6 +256,12 @@ def padded() -> str:
     return "; ".join(words) + "."
 
 
+@_remark(
+    "Caption of Table 2",
+    "Newmark's and RK4's convergence decays with the length of the run, Simpson's is preserved",
+    "so it is with these steps and lengths, but for Simpson at 1000 t̄; all three keep their order where errors "
+    "are small against the motion",
+)
 def decaying_orders() -> str:
     fine = {"Newmark": (500, 1000), "RK4": (80, 160), "Simpson": (80, 160)}
     words = []
@@ -231,6 +279,11 @@ def decaying_orders() -> str:
     )
 
 
+@_remark(
+    "Section 6.4, superconvergence",
+    "order 4, two above the interpolation's degree, is closely related to the mesh's uniformity",
+    "the scheme needs no uniform mesh for it: each step alone is of that order",
+)
 def uneven_steps() -> str:
     """Simpson's scheme with steps 0.6 h and 1.4 h by turns."""
     M, K = system().M, system().K
@@ -247,79 +300,4 @@ def uneven_steps() -> str:
     )
 
 
-_BOTH = "Both versions of the text have it."
-
-
-def _misprint(place: str, says: str, should: str, evidence: Callable[[], str]) -> Erratum:
-    return Erratum(Kind.MISPRINT, place, says, should, evidence, _BOTH)
-
-
-def _remark(place: str, says: str, should: str, evidence: Callable[[], str]) -> Erratum:
-    return Erratum(Kind.REMARK, place, says, should, evidence, _BOTH)
-
-
-ERRATA = [
-    _misprint(
-        "(4) and (16)", "the sum over steps from j = 1 to N − 1", "from j = 0: N steps from q₀ to q_N", action_sum
-    ),
-    _misprint("(27)", "A_σ (q_{j+½}, η_{j+1}) = B_σ η_{j+1}", "B_σ η_j on the right, as in (29)", first_variant),
-    _misprint(
-        "Proof of Proposition 1, second line",
-        "A⁻ᵀJA⁻¹ = S = (0, Z⁻¹; −Z⁻¹, 0)",
-        "(0, −Z⁻¹; Z⁻¹, 0); the lines after it are right",
-        proposition_1,
-    ),
-    _misprint(
-        "Below (38)",
-        "|ψ|²/m ≤ ψᵀMψ ≤ |ψ|²/μ and |ψ|²/k ≤ ψᵀKψ ≤ |ψ|²/κ",
-        "M⁻¹ and K⁻¹ in place of M and K, as (39) needs; φ and ψ are any vectors, not eigenvectors",
-        inverses,
-    ),
-    _misprint(
-        "Below (40)",
-        "k/μ is the largest eigenvalue of M⁻¹K, k/μ = ω²_max",
-        "k/μ ≥ ω²_max; 0 < ω_max h < 2√2 is another condition than (40), weaker and still sufficient",
-        largest_frequency,
-    ),
-    _misprint("Proof of Proposition 7", "p_{j+1} + X q_{j+1} = p_j − Y q_j", "Y for X on the left", proposition_7),
-    _misprint(
-        "Matrix above (50)",
-        "μ_r (g − ω_i² μ_r l) in the lower right",
-        "μ_r (g − ω_i² l)",
-        modal_matrix,
-    ),
-    _misprint("Section 6, unit of time", "t̄ = 1/ω₀", "t̄ = 2π/ω₀", unit_of_time),
-    _misprint("Table 2, 10 t̄, Newmark, p, 400 meshes", "7.82e-1", "7.82e-2", exponent),
-    _misprint(
-        "Table 2, 10 t̄, RK4, p, 400 meshes, and its order",
-        "1.37e-2; 1.29",
-        "less than the error over 100 t̄; see the evidence",
-        spoiled,
-    ),
-    _misprint("Table 2, 1000 t̄, Newmark, q, order", "0.01", "−0.01", sign_of_order),
-    _remark(
-        "Table 2, 10 t̄, RK4, q, 400 meshes, and its order",
-        "1.57e-2; 2.09",
-        "not reproduced; the cause is not known",
-        not_reproduced,
-    ),
-    _remark(
-        "Table 2, RK4, five cells that end in one or two zeros",
-        "8.00e-4, 3.40e-3, 2.00e-4, 9.90e-3, 6.40e-3",
-        "a style of rounding: cut after four decimals, so that the zeros are no digits",
-        padded,
-    ),
-    _remark(
-        "Caption of Table 2",
-        "Newmark's and RK4's convergence decays with the length of the run, Simpson's is preserved",
-        "so it is with these steps and lengths, but for Simpson at 1000 t̄; all three keep their order where errors "
-        "are small against the motion",
-        decaying_orders,
-    ),
-    _remark(
-        "Section 6.4, superconvergence",
-        "order 4, two above the interpolation's degree, is closely related to the mesh's uniformity",
-        "the scheme needs no uniform mesh for it: each step alone is of that order",
-        uneven_steps,
-    ),
-]
+ERRATA = [entry for entry in tuple(globals().values()) if isinstance(entry, Erratum)]

@@ -5,27 +5,21 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.linear import simpson_second
-from leastaction.papers.model import Claim, Drawing, FigureSpec, Options
+from leastaction.papers.model import Claim, Options, Redrawn, redrawn
 from leastaction.papers.quadratic2024.tables import METHODS, P0, Q0, errors, exact, run, system
-from leastaction.papers.style import line
+from leastaction.papers.style import HOLLOW, REFERENCE, VISIBLE, line
 from leastaction.results.colours import COLOURS
 from leastaction.results.path import Path
 
 FloatArray = NDArray[np.float64]
 
-VISIBLE = 0.01  # of a curve's range: about the width of a line at page width
-EXACT: dict[str, Any] = {"color": "#bbbbbb", "linewidth": 3, "label": "exact"}  # under the points that should follow it
 LABELS = {"q": "angle $q_{}$ (rad)", "p": "momentum $p_{}$ (kg m² s⁻¹)"}
 TIME = r"time $t/\bar t$"
-
-
-def points(method: str) -> dict[str, Any]:
-    """A method's states alone, hollow, so that those of another are seen through them."""
-    return line(method.lower()) | {"linestyle": "none", "markerfacecolor": "none", "label": method}
 
 
 def deviations(path: Path, quantity: str) -> FloatArray:
@@ -39,17 +33,15 @@ def _evolution(axes: Any, quantity: str, periods: int, methods: tuple[str, ...])
     """Both components over time, one panel each; h = 0.1 t̄."""
     t = np.linspace(0, periods, 200 * periods + 1)
     for i, ax in enumerate(axes):
-        ax.plot(t, exact(t)["qp".index(quantity)][:, i], **EXACT)
+        ax.plot(t, exact(t)["qp".index(quantity)][:, i], **REFERENCE, label="exact")
         for method in methods:
             path = run(method, 0.1, 10 * periods)
-            ax.plot(path.t, getattr(path, quantity)[:, i], **points(method))
+            ax.plot(path.t, getattr(path, quantity)[:, i], **line(method.lower()) | HOLLOW, label=method)
         ax.set_ylabel(LABELS[quantity].format(i + 1))
 
 
-def figure_2(options: Options) -> Drawing:
-    """Angles over one t̄."""
-    import matplotlib.pyplot as plt
-
+@redrawn("2", "Angles of the linearised double pendulum over one t̄, h = 0.1 t̄")
+def figure_2(options: Options) -> Redrawn:
     figure, axes = plt.subplots(2, 1, sharex=True, figsize=(7, 5))
     _evolution(axes, "q", 1, METHODS)
     axes[0].legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
@@ -60,13 +52,11 @@ def figure_2(options: Options) -> Drawing:
         e["Simpson"] < e["RK4"] < e["Newmark"],
         f"largest |q − q_ex|: Simpson {e['Simpson']:.4f}, RK4 {e['RK4']:.4f}, Newmark {e['Newmark']:.4f} rad",
     )
-    return Drawing(figure, [claim])
+    return Redrawn(figure, [claim])
 
 
-def figure_3(options: Options) -> Drawing:
-    """Angles and momenta over ten t̄."""
-    import matplotlib.pyplot as plt
-
+@redrawn("3", "Angles and momenta over ten t̄, h = 0.1 t̄ (in the journal Figures 3 and 4)")
+def figure_3(options: Options) -> Redrawn:
     figure, axes = plt.subplots(4, 1, sharex=True, figsize=(7, 9))
     for pair, quantity in ((axes[:2], "q"), (axes[2:], "p")):
         _evolution(pair, quantity, 10, ("Newmark", "Simpson"))
@@ -92,20 +82,18 @@ def figure_3(options: Options) -> Drawing:
             f"more than {VISIBLE:.0%} of the range away from t = {seen:.1f} t̄ on, {off.max():.1%} within ten t̄",
         ),
     ]
-    return Drawing(figure, claims)
+    return Redrawn(figure, claims)
 
 
-def figure_4(options: Options) -> Drawing:
-    """Phase portraits over three t̄."""
-    import matplotlib.pyplot as plt
-
+@redrawn("4", "Phase portraits over three t̄, h = 0.1 t̄ (in the journal Figure 5)")
+def figure_4(options: Options) -> Redrawn:
     figure, axes = plt.subplots(1, 2, figsize=(7, 4.2))
     q, p = exact(np.linspace(0, 3, 1501))
     for i, ax in enumerate(axes):
-        ax.plot(q[:, i], p[:, i], **EXACT)
+        ax.plot(q[:, i], p[:, i], **REFERENCE, label="exact")
         for method in ("Newmark", "Simpson"):
             path = run(method, 0.1, 30)
-            ax.plot(path.q[:, i], path.p[:, i], **points(method))
+            ax.plot(path.q[:, i], path.p[:, i], **line(method.lower()) | HOLLOW, label=method)
         ax.set(xlabel=LABELS["q"].format(i + 1), ylabel=LABELS["p"].format(i + 1))
     figure.legend(*axes[0].get_legend_handles_labels(), ncols=3, loc="outside upper center")
     worst = {
@@ -117,7 +105,7 @@ def figure_4(options: Options) -> Drawing:
         worst["Simpson"] < VISIBLE and worst["Newmark"] > 10 * VISIBLE,
         f"largest deviation, of the curve's range: Simpson {worst['Simpson']:.2%}, Newmark {worst['Newmark']:.0%}",
     )
-    return Drawing(figure, [claim])
+    return Redrawn(figure, [claim])
 
 
 @lru_cache(maxsize=32)
@@ -127,10 +115,9 @@ def energy_error(method: str, mesh: int, periods: int) -> FloatArray:
     return np.asarray(energy / energy[0] - 1)
 
 
-def figure_5(options: Options) -> Drawing:
+@redrawn("5", "Relative error of the energy, h = 0.1 t̄ and 0.01 t̄ (in the journal Figure 6)")
+def figure_5(options: Options) -> Redrawn:
     """The energy's relative error over ten t̄, with two steps; the paper does not give the length."""
-    import matplotlib.pyplot as plt
-
     figure, axes = plt.subplots(2, 1, sharex=True, sharey=True, figsize=(7, 6))
     for ax, mesh in zip(axes, (10, 100), strict=True):
         for method in METHODS:
@@ -178,7 +165,7 @@ def figure_5(options: Options) -> Drawing:
             f"by the factor {drop:.0f}",
         ),
     ]
-    return Drawing(figure, claims)
+    return Redrawn(figure, claims)
 
 
 def phi_errors(mesh: int, periods: int, by_matrix: bool) -> FloatArray:
@@ -197,10 +184,9 @@ def phi_errors(mesh: int, periods: int, by_matrix: bool) -> FloatArray:
     return np.asarray(phi - phi[0])
 
 
-def figure_6(options: Options) -> Drawing:
+@redrawn("6", "Error of the quadratic form φ along Simpson's scheme (in the journal Figure 7)")
+def figure_6(options: Options) -> Redrawn:
     """The error of φ over a hundred t̄, with two steps; the paper does not give the length."""
-    import matplotlib.pyplot as plt
-
     figure, axes = plt.subplots(2, 1, sharex=True, figsize=(7, 5.5))
     largest: dict[bool, list[float]] = {}
     for ax, by_matrix in zip(axes, (True, False), strict=True):
@@ -228,13 +214,12 @@ def figure_6(options: Options) -> Drawing:
             f"by the factor {fine / coarse:.1f} with Φ_s formed",
         ),
     ]
-    return Drawing(figure, claims)
+    return Redrawn(figure, claims)
 
 
-def figure_7(options: Options) -> Drawing:
+@redrawn("7", "Convergence over one t̄ (in the journal Figure 8)")
+def figure_7(options: Options) -> Redrawn:
     """The largest errors of q and p over one t̄ against the step; the paper does not give the length."""
-    import matplotlib.pyplot as plt
-
     meshes = np.array([10, 20, 50, 100, 200, 500, 1000])
     figure, axes = plt.subplots(1, 2, figsize=(7, 4.5), sharex=True)
     orders: dict[tuple[str, str], float] = {}
@@ -256,14 +241,7 @@ def figure_7(options: Options) -> Drawing:
         )
         for method, order, power in (("RK4", 4, "⁴"), ("Newmark", 2, "²"), ("Simpson", 4, "⁴"))
     ]
-    return Drawing(figure, claims)
+    return Redrawn(figure, claims)
 
 
-FIGURES = [
-    FigureSpec("2", "Angles of the linearised double pendulum over one t̄, h = 0.1 t̄", figure_2),
-    FigureSpec("3", "Angles and momenta over ten t̄, h = 0.1 t̄ (in the journal Figures 3 and 4)", figure_3),
-    FigureSpec("4", "Phase portraits over three t̄, h = 0.1 t̄ (in the journal Figure 5)", figure_4),
-    FigureSpec("5", "Relative error of the energy, h = 0.1 t̄ and 0.01 t̄ (in the journal Figure 6)", figure_5),
-    FigureSpec("6", "Error of the quadratic form φ along Simpson's scheme (in the journal Figure 7)", figure_6),
-    FigureSpec("7", "Convergence over one t̄ (in the journal Figure 8)", figure_7),
-]
+FIGURES = [figure_2, figure_3, figure_4, figure_5, figure_6, figure_7]

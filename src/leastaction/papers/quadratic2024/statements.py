@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from leastaction.linear import newmark, simpson_first, simpson_second
 from leastaction.linear.schemes import Scheme, simpson_L
-from leastaction.papers.model import Claim, Options, Statement
+from leastaction.papers.model import Claim, Options, Statement, statement
 from leastaction.papers.quadratic2024.tables import METHODS, P0, Q0, errors, run, system
 
 Array = NDArray[Any]
@@ -53,6 +53,7 @@ def _times(count: int) -> str:
     return f"{count} random pairs of matrices, n = 1 … 6"
 
 
+@statement("Proposition 1")
 def proposition_1(options: Options) -> Claim:
     worst = max(_lack_of_symplecticity(Scheme(X, Y).Phi) for X, Y in _pairs())
     skew = np.array([[0.0, 1.0], [-1.0, 0.0]])
@@ -65,6 +66,7 @@ def proposition_1(options: Options) -> Claim:
     )
 
 
+@statement("Proposition 2")
 def proposition_2(options: Options) -> Claim:
     worst = max(_lack_of_symplecticity(newmark(M, K, 0.7).Phi) for M, K in _pairs())
     return Claim(
@@ -79,6 +81,7 @@ def _Y(M: Array, K: Array, h: float) -> Array:
     return np.asarray(h / 3 * (K @ np.linalg.inv(simpson_L(M, K, h)) + K / 2))
 
 
+@statement("Proposition 3")
 def proposition_3(options: Options) -> Claim:
     worst = 0.0
     for M, K in _pairs():
@@ -87,6 +90,7 @@ def proposition_3(options: Options) -> Claim:
     return Claim("Y_s is symmetric", worst < 1e-12, f"|Y_s − Y_sᵀ|/|Y_s| at most {worst:.0e}, {_times(SAMPLES)}")
 
 
+@statement("Proposition 4")
 def proposition_4(options: Options) -> Claim:
     least = np.inf
     for M, K in _pairs():
@@ -100,6 +104,7 @@ def proposition_4(options: Options) -> Claim:
     )
 
 
+@statement("Proposition 5")
 def proposition_5(options: Options) -> Claim:
     least = np.inf
     for M, K in _pairs():
@@ -112,6 +117,7 @@ def proposition_5(options: Options) -> Claim:
     )
 
 
+@statement("Proposition 6")
 def proposition_6(options: Options) -> Claim:
     worst = max(_lack_of_symplecticity(simpson_second(M, K, 0.9 * _limit(M, K)).Phi) for M, K in _pairs())
     return Claim(
@@ -130,6 +136,7 @@ def _lost(scheme: Scheme, p_form: Array, q_form: Array) -> float:
     return float(np.abs(Phi.T @ form @ Phi - form).max() / (np.abs(form).max() * np.linalg.norm(Phi, 2) ** 2))
 
 
+@statement("Proposition 7")
 def proposition_7(options: Options) -> Claim:
     worst = max(_lost(s, s.xi, s.zeta) for s in (Scheme(X, Y) for X, Y in _pairs()))
     return Claim(
@@ -139,6 +146,7 @@ def proposition_7(options: Options) -> Claim:
     )
 
 
+@statement("section 6.3")
 def newmark_energy(options: Options) -> Claim:
     worst = max(_lost(newmark(M, K, 0.7), np.linalg.inv(M), K) for M, K in _pairs())
     M, K = system().M, system().K
@@ -151,6 +159,7 @@ def newmark_energy(options: Options) -> Claim:
     )
 
 
+@statement("below (40)")
 def sufficient(options: Options) -> Claim:
     """Stable: no power of Φ grows; as φ is positive definite, all eigenvalues have modulus one."""
     worst = 0.0
@@ -165,6 +174,7 @@ def sufficient(options: Options) -> Claim:
     )
 
 
+@statement("section 6, before 6.1")
 def same_nodes(options: Options) -> Claim:
     M, K = system().M, system().K
     first, second = simpson_first(M, K, 0.1).Phi[2:], simpson_second(M, K, 0.1).Phi
@@ -181,6 +191,7 @@ def same_nodes(options: Options) -> Claim:
     )
 
 
+@statement("section 6.1")
 def refined_newmark(options: Options) -> Claim:
     """An error is visible from a hundredth of the range of the motion on."""
     from leastaction.papers.quadratic2024.figures import VISIBLE, deviations
@@ -197,6 +208,7 @@ def refined_newmark(options: Options) -> Claim:
     )
 
 
+@statement("section 6.4")
 def one_order_for_ten(options: Options) -> Claim:
     """This holds while errors are small against the motion."""
     found = {T: errors("Simpson", T, 40) for T in (1, 10, 100, 1000)}
@@ -208,6 +220,7 @@ def one_order_for_ten(options: Options) -> Claim:
     )
 
 
+@statement("section 6.1")
 def precise_order(options: Options) -> Claim:
     fine = {method: errors(method, 1, 100) for method in METHODS}
     return Claim(
@@ -217,18 +230,4 @@ def precise_order(options: Options) -> Claim:
     )
 
 
-STATEMENTS = [
-    Statement("Proposition 1", proposition_1),
-    Statement("Proposition 2", proposition_2),
-    Statement("Proposition 3", proposition_3),
-    Statement("below (40)", sufficient),
-    Statement("Proposition 4", proposition_4),
-    Statement("Proposition 5", proposition_5),
-    Statement("Proposition 6", proposition_6),
-    Statement("Proposition 7", proposition_7),
-    Statement("section 6, before 6.1", same_nodes),
-    Statement("section 6.1", precise_order),
-    Statement("section 6.1", refined_newmark),
-    Statement("section 6.3", newmark_energy),
-    Statement("section 6.4", one_order_for_ten),
-]
+STATEMENTS = [entry for entry in tuple(globals().values()) if isinstance(entry, Statement)]

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.integrate import integrate
 from leastaction.linear import Quadratic
-from leastaction.papers.model import Cell, Options, Table
+from leastaction.papers.model import Cell, Options, PublishedTable
 from leastaction.results.path import Path
 
 FloatArray = NDArray[np.float64]
@@ -140,7 +140,7 @@ def table_2(options: Options) -> list[Cell]:
 
 
 TABLES = [
-    Table(
+    PublishedTable(
         "2",
         "Errors of Newmark's scheme, RK4 and Simpson's scheme on the linearised double pendulum",
         table_2,

@@ -9,8 +9,8 @@ first order system (26); Simpson's integrator against the implicit midpoint meth
 from __future__ import annotations
 
 from leastaction.papers.model import Other, Paper
-from leastaction.papers.top2025 import figures_cusps, figures_loops, figures_pendulum
 from leastaction.papers.top2025.errata import ERRATA
+from leastaction.papers.top2025.figures import FIGURES
 from leastaction.papers.top2025.runs import problem
 from leastaction.papers.top2025.statements import STATEMENTS
 from leastaction.papers.top2025.tables import TABLES
@@ -32,7 +32,7 @@ PAPER = Paper(
     reference="Preprint, 4 December 2025",
     text="The preprint that bears the date 4 December 2025.",
     tables=TABLES,
-    figures=[*figures_pendulum.FIGURES, *figures_loops.FIGURES, *figures_cusps.FIGURES],
+    figures=FIGURES,
     statements=STATEMENTS,
     errata=ERRATA,
     others=[

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.integrate import integrate
-from leastaction.papers.model import Erratum, Kind, Options
-from leastaction.papers.top2025.drawing import listed
+from leastaction.papers.model import Erratum, Kind, Options, erratum
+from leastaction.papers.top2025.figures import listed
 from leastaction.papers.top2025.formulas import (
-    Scheme,
+    PrintedScheme,
     derivative,
     discrete_lagrangian,
     double_pendulum,
@@ -60,6 +60,12 @@ def _slot(i: int) -> Array:
     return derivative(lambda q: discrete_lagrangian(s, H, *(q if k == i else POINT[k] for k in range(3))), POINT[i])
 
 
+@erratum(
+    Kind.MISPRINT,
+    "Equation (8)",
+    "∂L_d/∂q_m = ⅓M(q_ℓ)g_ℓ − …, all four coefficients",
+    "twice that, ⅔M(q_ℓ)g_ℓ − …, as (11) needs, for which half of it is added to (10)",
+)
 def half_derivative() -> str:
     ratio = equation_8(double_pendulum(), H, *POINT) / _slot(1)
     return (
@@ -67,6 +73,13 @@ def half_derivative() -> str:
     )
 
 
+@erratum(
+    Kind.AS_READ,
+    "Equations (9), (10), (12), (14)",
+    "∂L_d/∂q_ℓ",
+    "∂L_d/∂q_r where the momentum on the right is meant",
+    "One index, ℓ against r, letters that are easily mistaken; but four times, and appendix B is read with the r.",
+)
 def right_end() -> str:
     printed = equation_10(double_pendulum(), H, *POINT)
     return (
@@ -92,6 +105,7 @@ def _along_a_path() -> str:
     )
 
 
+@erratum(Kind.MISPRINT, "Appendix A, the sum", "weights 2/3, 4/3, 2/3", "weights 1/3, 4/3, 1/3, twice those of (27c)")
 def sum_of_momenta() -> str:
     s, true = double_pendulum(), _slot(2) - _slot(0)
     printed = momentum_sum(s, H, *POINT, weights=(2 / 3, 4 / 3, 2 / 3))
@@ -109,6 +123,12 @@ def _end_of_a_second() -> Array:
     return integrate(data.system, "P6N6Q12Gau", data.q0, data.p0, h=0.01, steps=100).q[-1]
 
 
+@erratum(
+    Kind.MISPRINT,
+    "Appendix A, (27c) and F_q",
+    "h/12 and h/6 (h²/12 and h²/6)",
+    "h/24 and h/12 (h²/24 and h²/12), as in ∂F_q/∂q and as half of the sum",
+)
 def scheme_27c() -> str:
     data, s = problem("double-pendulum"), double_pendulum()
     steps = (25, 50, 100)
@@ -117,7 +137,7 @@ def scheme_27c() -> str:
     for printed in (True, False):
         errors[printed] = []
         for n in steps:
-            scheme = Scheme(s, 1 / n, 1 / 12, 1 / 6) if printed else Scheme(s, 1 / n)
+            scheme = PrintedScheme(s, 1 / n, 1 / 12, 1 / 6) if printed else PrintedScheme(s, 1 / n)
             q, p = data.q0, data.p0
             for _ in range(n):
                 q, p, _ = scheme.step(q, p)
@@ -132,9 +152,16 @@ def scheme_27c() -> str:
     )
 
 
+@erratum(
+    Kind.AS_READ,
+    "Appendix A, ∂F_q/∂p",
+    "−½ δ",
+    "−(h/2) δ",
+    "One letter; F_q has (h/2)p, and appendix B is read with the h.",
+)
 def newton_factor() -> str:
     s, data = double_pendulum(), problem("double-pendulum")
-    scheme = Scheme(s, H)
+    scheme = PrintedScheme(s, H)
     x = np.concatenate([POINT[1], MOMENTA[1], POINT[2]])
     block = derivative(lambda z: scheme.residual(POINT[0], MOMENTA[0], z), x)[4:, 2:4]
     *_, good = scheme.step(data.q0, data.p0)
@@ -146,10 +173,16 @@ def newton_factor() -> str:
     )
 
 
+@erratum(
+    Kind.MISPRINT,
+    "Appendix A, Jacobian",
+    "h ∂_δM_γβ(q_m) g_m^β in ∂F_qm/∂q; ∂_δM_αδ g^β in ∂F_q/∂q_m and ∂F_q/∂q, whose free indices do not fit",
+    "h ∂_δM_γβ(q) g^β; ∂_γM_αδ g^α",
+)
 def jacobian() -> str:
     s = double_pendulum()
     x = np.concatenate([POINT[1], MOMENTA[1], POINT[2]])
-    J = derivative(lambda z: Scheme(s, H).residual(POINT[0], MOMENTA[0], z), x)
+    J = derivative(lambda z: PrintedScheme(s, H).residual(POINT[0], MOMENTA[0], z), x)
     true = {"∂F_qm/∂q": J[:2, 4:], "∂F_q/∂q_m": J[4:, :2], "∂F_q/∂q": J[4:, 4:]}
     printed, right = (jacobian_blocks(s, H, *POINT, printed=choice) for choice in (True, False))
     wrong = ", ".join(f"{name} {_size(printed[name] - true[name]) / _size(true[name]):.1e}" for name in true)
@@ -164,6 +197,7 @@ def _midpoint_step() -> tuple[Array, Array, Array, Array]:
     return path.q[1], path.p[1], path.q[2], path.p[2]
 
 
+@erratum(Kind.MISPRINT, "Appendix B, F", "second row −(h/2)(p + p_j)", "M(q_m)(q − q_j) − (h/2)(p + p_j), as in (28b)")
 def midpoint_row() -> str:
     s = double_pendulum()
     left, p_left, right, p = _midpoint_step()
@@ -174,6 +208,13 @@ def midpoint_row() -> str:
     )
 
 
+@erratum(
+    Kind.AS_READ,
+    "Appendix B, momenta",
+    "p_{j+1} = −∂L_d/∂q_r",
+    "p_{j+1} = +∂L_d/∂q_r",
+    "One sign; the sentence before defines the momentum without it.",
+)
 def midpoint_sign() -> str:
     s = double_pendulum()
     left, _, right, p = _midpoint_step()
@@ -181,6 +222,13 @@ def midpoint_sign() -> str:
     return f"After a step p = ({p[0]:.4f}, {p[1]:.4f}) and ∂L_d/∂q_r = ({slope[0]:.4f}, {slope[1]:.4f})."
 
 
+@erratum(
+    Kind.AS_READ,
+    "Section 3.2, link lengths",
+    "ℓ = g/ω₀",
+    "ℓ = g/ω₀²",
+    "One exponent, in one place; the numbers of Table 2 have it.",
+)
 def rod_length() -> str:
     data = problem("double-pendulum")
     long = get("double-pendulum", l1="9.81/(2*pi)", l2="9.81/(2*pi)")
@@ -197,6 +245,12 @@ def rod_length() -> str:
     )
 
 
+@erratum(
+    Kind.MISPRINT,
+    "Table 2, T = 10³, RK4",
+    "7.28·10⁻⁵, 2.11·10⁻⁶, 6.25·10⁻⁸, the errors of T = 1 again",
+    "7.42·10⁻², 3.22·10⁻³, 1.03·10⁻⁴, which have the order printed in the row",
+)
 def copied_row() -> str:
     found = tuple(pendulum_errors(RK4, h, (1, 10, 100, 1000))[1000] for h in PENDULUM_STEPS)
     printed = tuple(float(e) for e in TABLE_2[1000, RK4][:3])
@@ -208,6 +262,13 @@ def copied_row() -> str:
     )
 
 
+@erratum(
+    Kind.AS_READ,
+    "Tables 4 and 5, first column, and section 4.2.2",
+    "h = 0.05, in all three places",
+    "h = 0.02",
+    "One digit; but the reading would have had to mistake it alike in three places.",
+)
 def mislabelled_column() -> str:
     at = {mesh: top_errors(SIMPSON, mesh, (1,))["nutation"][1] for mesh in (20, TOP_MESHES[0])}
     cells = [cell for table in ("4", "5") for cell in top_cells(table, Options())]
@@ -220,6 +281,7 @@ def mislabelled_column() -> str:
     )
 
 
+@erratum(Kind.AS_READ, "Equation (20)", "(2Ic + p_ψ²)/(6Im)", "(2Ic + p_ψ²)/(6I²m)", "One exponent.")
 def shift() -> str:
     """(20) at t = 0, where ℘(ω₃) = e₃, the least of the roots of 4z³ − g₂z − g₃."""
     data = problem("lagrange-top")
@@ -239,6 +301,13 @@ def shift() -> str:
     )
 
 
+@erratum(
+    Kind.AS_READ,
+    "Equation (24)",
+    "A = (2π)²/t̄",
+    "A = (2π)²/t̄²",
+    "One exponent; with t̄ = 1 the number 4π² is right either way.",
+)
 def frequency() -> str:
     """The same motion, twice as slow: t̄ = 2, all angular velocities halved."""
     name = "lagrange-top-cusps-reduced"
@@ -253,6 +322,13 @@ def frequency() -> str:
     )
 
 
+@erratum(
+    Kind.AS_READ,
+    "Section 4.3, before (22)",
+    "equation (18c)",
+    "equation (18b)",
+    "One letter; the list above (21) has (18c) where it is right.",
+)
 def which_equation() -> str:
     data = problem("lagrange-top-cusps")
     assert data.reduced is not None
@@ -265,6 +341,12 @@ def which_equation() -> str:
     )
 
 
+@erratum(
+    Kind.MISPRINT,
+    "Figure 6, caption",
+    "θ the precession, φ the nutation",
+    "θ the nutation, φ the precession, as everywhere else in the text",
+)
 def named_angles() -> str:
     data = problem("lagrange-top")
     assert data.period is not None
@@ -276,6 +358,13 @@ def named_angles() -> str:
     )
 
 
+@erratum(
+    Kind.REMARK,
+    "Figure 7, caption; Table 3, caption",
+    "a motion of the looping class, with loops",
+    "textbooks call a motion looping if its precession turns back; here it never does. The path crosses itself in "
+    "that it winds around the pole",
+)
 def not_loops() -> str:
     data = problem("lagrange-top")
     assert data.period is not None
@@ -287,6 +376,12 @@ def not_loops() -> str:
     )
 
 
+@erratum(
+    Kind.REMARK,
+    "Figure 4, caption; section 4.2.2 on energy",
+    "RK4's rate exceeds four because errors are high at large steps",
+    "it exceeds four at small steps, too, because its energy drifts in proportion to h⁵t",
+)
 def rate_of_rk4() -> str:
     steps = [PENDULUM_STEPS[2] / 2**k for k in range(4)]
     e = [pendulum_errors(RK4, h, (10, 100)) for h in steps]
@@ -298,6 +393,13 @@ def rate_of_rk4() -> str:
     )
 
 
+@erratum(
+    Kind.AS_READ,
+    "Below (20), the constant c",
+    "(p_φ − p_ψ cos θ₀)²/(2I sin²θ)",
+    "(p_φ − p_ψ cos θ₀)²/(2I sin²θ₀)",
+    "One index; the numerator has θ₀, and only with it c is a constant.",
+)
 def not_constant() -> str:
     """c of (20) with θ in the denominator, along the exact motion."""
     data = problem("lagrange-top")
@@ -315,12 +417,19 @@ def not_constant() -> str:
     )
 
 
+@erratum(
+    Kind.AS_READ,
+    "Section 2.3, last sentence",
+    "detailed expressions are provided in Appendix B",
+    "in Appendix A, as the introduction says",
+    "One letter, though a capital in a sentence is seldom misread.",
+)
 def which_appendix() -> str:
     """Appendix A has the three equations of the scheme, appendix B two, without the middle."""
     s = double_pendulum()
     simpson = run("double-pendulum", SIMPSON, H, 1)
     x = np.concatenate([simpson(H / 2), simpson.p[1], simpson.q[1]])
-    from_a = _size(Scheme(s, H).residual(simpson.q[0], simpson.p[0], x))
+    from_a = _size(PrintedScheme(s, H).residual(simpson.q[0], simpson.p[0], x))
     from_b = _size(midpoint_second_row(s, H, simpson.q[0], simpson.p[0], simpson.q[1], simpson.p[1], True))
     return (
         f"A step of Simpson's integrator solves the equations of appendix A, put right, to {from_a:.0e}; in those of "
@@ -328,149 +437,4 @@ def which_appendix() -> str:
     )
 
 
-ERRATA = [
-    Erratum(
-        Kind.MISPRINT,
-        "Table 2, T = 10³, RK4",
-        "7.28·10⁻⁵, 2.11·10⁻⁶, 6.25·10⁻⁸, the errors of T = 1 again",
-        "7.42·10⁻², 3.22·10⁻³, 1.03·10⁻⁴, which have the order printed in the row",
-        copied_row,
-    ),
-    Erratum(
-        Kind.MISPRINT,
-        "Equation (8)",
-        "∂L_d/∂q_m = ⅓M(q_ℓ)g_ℓ − …, all four coefficients",
-        "twice that, ⅔M(q_ℓ)g_ℓ − …, as (11) needs, for which half of it is added to (10)",
-        half_derivative,
-    ),
-    Erratum(
-        Kind.MISPRINT,
-        "Appendix A, the sum",
-        "weights 2/3, 4/3, 2/3",
-        "weights 1/3, 4/3, 1/3, twice those of (27c)",
-        sum_of_momenta,
-    ),
-    Erratum(
-        Kind.MISPRINT,
-        "Appendix A, (27c) and F_q",
-        "h/12 and h/6 (h²/12 and h²/6)",
-        "h/24 and h/12 (h²/24 and h²/12), as in ∂F_q/∂q and as half of the sum",
-        scheme_27c,
-    ),
-    Erratum(
-        Kind.MISPRINT,
-        "Appendix A, Jacobian",
-        "h ∂_δM_γβ(q_m) g_m^β in ∂F_qm/∂q; ∂_δM_αδ g^β in ∂F_q/∂q_m and ∂F_q/∂q, whose free indices do not fit",
-        "h ∂_δM_γβ(q) g^β; ∂_γM_αδ g^α",
-        jacobian,
-    ),
-    Erratum(
-        Kind.MISPRINT,
-        "Appendix B, F",
-        "second row −(h/2)(p + p_j)",
-        "M(q_m)(q − q_j) − (h/2)(p + p_j), as in (28b)",
-        midpoint_row,
-    ),
-    Erratum(
-        Kind.MISPRINT,
-        "Figure 6, caption",
-        "θ the precession, φ the nutation",
-        "θ the nutation, φ the precession, as everywhere else in the text",
-        named_angles,
-    ),
-    Erratum(
-        Kind.AS_READ,
-        "Tables 4 and 5, first column, and section 4.2.2",
-        "h = 0.05, in all three places",
-        "h = 0.02",
-        mislabelled_column,
-        "One digit; but the reading would have had to mistake it alike in three places.",
-    ),
-    Erratum(
-        Kind.AS_READ,
-        "Section 3.2, link lengths",
-        "ℓ = g/ω₀",
-        "ℓ = g/ω₀²",
-        rod_length,
-        "One exponent, in one place; the numbers of Table 2 have it.",
-    ),
-    Erratum(
-        Kind.AS_READ,
-        "Equations (9), (10), (12), (14)",
-        "∂L_d/∂q_ℓ",
-        "∂L_d/∂q_r where the momentum on the right is meant",
-        right_end,
-        "One index, ℓ against r, letters that are easily mistaken; but four times, and appendix B is read with the r.",
-    ),
-    Erratum(
-        Kind.AS_READ,
-        "Section 2.3, last sentence",
-        "detailed expressions are provided in Appendix B",
-        "in Appendix A, as the introduction says",
-        which_appendix,
-        "One letter, though a capital in a sentence is seldom misread.",
-    ),
-    Erratum(
-        Kind.AS_READ,
-        "Equation (20)",
-        "(2Ic + p_ψ²)/(6Im)",
-        "(2Ic + p_ψ²)/(6I²m)",
-        shift,
-        "One exponent.",
-    ),
-    Erratum(
-        Kind.AS_READ,
-        "Below (20), the constant c",
-        "(p_φ − p_ψ cos θ₀)²/(2I sin²θ)",
-        "(p_φ − p_ψ cos θ₀)²/(2I sin²θ₀)",
-        not_constant,
-        "One index; the numerator has θ₀, and only with it c is a constant.",
-    ),
-    Erratum(
-        Kind.AS_READ,
-        "Section 4.3, before (22)",
-        "equation (18c)",
-        "equation (18b)",
-        which_equation,
-        "One letter; the list above (21) has (18c) where it is right.",
-    ),
-    Erratum(
-        Kind.AS_READ,
-        "Equation (24)",
-        "A = (2π)²/t̄",
-        "A = (2π)²/t̄²",
-        frequency,
-        "One exponent; with t̄ = 1 the number 4π² is right either way.",
-    ),
-    Erratum(
-        Kind.AS_READ,
-        "Appendix A, ∂F_q/∂p",
-        "−½ δ",
-        "−(h/2) δ",
-        newton_factor,
-        "One letter; F_q has (h/2)p, and appendix B is read with the h.",
-    ),
-    Erratum(
-        Kind.AS_READ,
-        "Appendix B, momenta",
-        "p_{j+1} = −∂L_d/∂q_r",
-        "p_{j+1} = +∂L_d/∂q_r",
-        midpoint_sign,
-        "One sign; the sentence before defines the momentum without it.",
-    ),
-    Erratum(
-        Kind.REMARK,
-        "Figure 7, caption; Table 3, caption",
-        "a motion of the looping class, with loops",
-        "textbooks call a motion looping if its precession turns back; here it never does. The path crosses itself in "
-        "that it winds around the pole",
-        not_loops,
-    ),
-    Erratum(
-        Kind.REMARK,
-        "Figure 4, caption; section 4.2.2 on energy",
-        "RK4's rate exceeds four because errors are high at large steps",
-        "it exceeds four at small steps, too, because its energy drifts in proportion to h⁵t",
-        rate_of_rk4,
-    ),
-]
+ERRATA = [entry for entry in tuple(globals().values()) if isinstance(entry, Erratum)]

@@ -30,7 +30,7 @@ def derivative(f: Callable[[Array], Any], x: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Mechanics:
+class PendulumTerms:
     """M, V and derivatives of the double pendulum; DM[γ, α, β] = ∂_γ M_αβ, DDM[γ, δ, α, β] = ∂_γ ∂_δ M_αβ."""
 
     a: float  # (m₁ + m₂) l₁²
@@ -61,11 +61,11 @@ class Mechanics:
         return np.diag([self.u * np.cos(q[0]), self.w * np.cos(q[1])])
 
 
-def double_pendulum() -> Mechanics:
+def double_pendulum() -> PendulumTerms:
     """With the data of Table 1."""
     p = problem("double-pendulum").params
     m = p["m1"] + p["m2"]
-    return Mechanics(
+    return PendulumTerms(
         m * p["l1"] ** 2,
         p["m2"] * p["l1"] * p["l2"],
         p["m2"] * p["l2"] ** 2,
@@ -79,7 +79,7 @@ def velocities(h: float, left: Array, mid: Array, right: Array) -> tuple[Array, 
     return (-3 * left + 4 * mid - right) / h, (right - left) / h, (left - 4 * mid + 3 * right) / h
 
 
-def discrete_lagrangian(s: Mechanics, h: float, left: Array, mid: Array, right: Array) -> Any:
+def discrete_lagrangian(s: PendulumTerms, h: float, left: Array, mid: Array, right: Array) -> Any:
     """L_d, equation (6)."""
     total = 0.0
     for b, q, g in zip((1 / 6, 2 / 3, 1 / 6), (left, mid, right), velocities(h, left, mid, right), strict=True):
@@ -87,14 +87,14 @@ def discrete_lagrangian(s: Mechanics, h: float, left: Array, mid: Array, right: 
     return total
 
 
-def equation_8(s: Mechanics, h: float, left: Array, mid: Array, right: Array) -> Array:
+def equation_8(s: PendulumTerms, h: float, left: Array, mid: Array, right: Array) -> Array:
     """∂L_d/∂q_m as printed."""
     gl, gm, g = velocities(h, left, mid, right)
     inner = s.DM(mid) @ gm @ gm
     return s.M(left) @ gl / 3 - s.M(right) @ g / 3 + h / 6 * inner - h / 3 * s.DV(mid)
 
 
-def equation_10(s: Mechanics, h: float, left: Array, mid: Array, right: Array) -> Array:
+def equation_10(s: PendulumTerms, h: float, left: Array, mid: Array, right: Array) -> Array:
     """The right hand side of (10)."""
     gl, gm, g = velocities(h, left, mid, right)
     return (
@@ -107,7 +107,7 @@ def equation_10(s: Mechanics, h: float, left: Array, mid: Array, right: Array) -
 
 
 def momentum_sum(
-    s: Mechanics, h: float, left: Array, mid: Array, right: Array, weights: tuple[float, float, float]
+    s: PendulumTerms, h: float, left: Array, mid: Array, right: Array, weights: tuple[float, float, float]
 ) -> Array:
     """p_{j+1} + p_j of appendix A, with these weights of M g."""
     gl, gm, g = velocities(h, left, mid, right)
@@ -124,10 +124,10 @@ def momentum_sum(
 
 
 @dataclass(frozen=True)
-class Scheme:
+class PrintedScheme:
     """Appendix A: F = (F_qm, F_p, F_q) of x = (q_m, p, q); the coefficients of ∂M and ∂V in F_q are h² times these."""
 
-    s: Mechanics
+    s: PendulumTerms
     h: float
     mass: float = 1 / 24  # printed 1/12
     force: float = 1 / 12  # printed 1/6
@@ -164,7 +164,9 @@ class Scheme:
         return x[2 * n :], x[n : 2 * n], iterations
 
 
-def jacobian_blocks(s: Mechanics, h: float, left: Array, mid: Array, right: Array, printed: bool) -> dict[str, Array]:
+def jacobian_blocks(
+    s: PendulumTerms, h: float, left: Array, mid: Array, right: Array, printed: bool
+) -> dict[str, Array]:
     """∂F_qm/∂q, ∂F_q/∂q_m and ∂F_q/∂q of appendix A, as printed or with the slips removed.
 
     The printed ∂_δ M_αδ g^β has free indices α, β, δ where γ, δ are wanted; read as ∂_δ M_γα g^α it makes sense.
@@ -197,13 +199,15 @@ def jacobian_blocks(s: Mechanics, h: float, left: Array, mid: Array, right: Arra
     }
 
 
-def midpoint_lagrangian(s: Mechanics, h: float, left: Array, right: Array) -> Any:
+def midpoint_lagrangian(s: PendulumTerms, h: float, left: Array, right: Array) -> Any:
     """L_d of appendix B."""
     mid, g = (left + right) / 2, (right - left) / h
     return h * (g @ s.M(mid) @ g / 2 - s.V(mid))
 
 
-def midpoint_second_row(s: Mechanics, h: float, left: Array, p_left: Array, right: Array, p: Array, M: bool) -> Array:
+def midpoint_second_row(
+    s: PendulumTerms, h: float, left: Array, p_left: Array, right: Array, p: Array, M: bool
+) -> Array:
     """F_q of appendix B, (28b) times h, with the term of M or, as printed, without."""
     row = -h / 2 * (p + p_left)
     return s.M((left + right) / 2) @ (right - left) + row if M else row

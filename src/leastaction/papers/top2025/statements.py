@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from leastaction.analysis import symplectic_defect
-from leastaction.papers.model import Claim, Options, Statement
+from leastaction.papers.model import Claim, Options, statement
+from leastaction.papers.top2025.figures import listed
 from leastaction.papers.top2025.runs import METHODS, MIDPOINT, RK4, SIMPSON, problem, run
 from leastaction.papers.top2025.tables import (
     PENDULUM_STEPS,
@@ -33,10 +34,7 @@ def _spread(orders: Sequence[float]) -> float:
     return max(orders) - min(orders)
 
 
-def _listed(orders: Sequence[float]) -> str:
-    return ", ".join(f"{round(x, 2) + 0.0:.2f}" for x in orders)
-
-
+@statement("section 2.3")
 def symplectic(options: Options) -> Claim:
     worst = 0.0
     for name, h in (("double-pendulum", 0.1), ("lagrange-top-cusps", 0.05)):
@@ -51,16 +49,18 @@ def symplectic(options: Options) -> Claim:
     )
 
 
+@statement("section 3.2.2")
 def pendulum_rates(options: Options) -> Claim:
     found = {method: _pendulum_orders(method) for method in METHODS}
     return Claim(
         "the symplectic integrators hold their rates across all lengths; RK4's fluctuates",
         _spread(found[MIDPOINT]) < 0.05 and _spread(found[SIMPSON]) < 0.05 < 0.5 < _spread(found[RK4]),
-        f"orders over T = 1 … 10⁴ s: midpoint {_listed(found[MIDPOINT])}; Simpson {_listed(found[SIMPSON])}; "
-        f"RK4 {_listed(found[RK4])}",
+        f"orders over T = 1 … 10⁴ s: midpoint {listed(found[MIDPOINT])}; Simpson {listed(found[SIMPSON])}; "
+        f"RK4 {listed(found[RK4])}",
     )
 
 
+@statement("caption of Table 2")
 def pendulum_growth(options: Options) -> Claim:
     growth = {}
     for method in METHODS:
@@ -74,27 +74,30 @@ def pendulum_growth(options: Options) -> Claim:
     )
 
 
+@statement("section 4.2.2, and caption of Table 4")
 def nutation_rates(options: Options) -> Claim:
     found = {method: _top_orders(method, "nutation") for method in METHODS}
     return Claim(
         "on the nutation the midpoint method's order falls to zero at 1000 periods, RK4's approaches 6 at 100, "
         "Simpson's is maintained",
         abs(found[MIDPOINT][-1]) < 0.05 and 5.5 < found[RK4][2] < 6 and _spread(found[SIMPSON]) < 0.2,
-        f"orders over 1, 10, 100, 1000 t̄: midpoint {_listed(found[MIDPOINT])}; RK4 {_listed(found[RK4])}; Simpson "
-        f"{_listed(found[SIMPSON])}",
+        f"orders over 1, 10, 100, 1000 t̄: midpoint {listed(found[MIDPOINT])}; RK4 {listed(found[RK4])}; Simpson "
+        f"{listed(found[SIMPSON])}",
     )
 
 
+@statement("section 4.2.2, and caption of Table 5")
 def energy_rates(options: Options) -> Claim:
     found = {method: _top_orders(method, "energy") for method in METHODS}
     return Claim(
         "on the energy the symplectic methods preserve their order; RK4's fluctuates and approaches 5",
         _spread(found[MIDPOINT]) < 0.05 and _spread(found[SIMPSON]) < 0.05 and 4.8 < max(found[RK4]) < 5.1,
-        f"orders over 1, 10, 100, 1000 t̄: midpoint {_listed(found[MIDPOINT])}; RK4 {_listed(found[RK4])}; Simpson "
-        f"{_listed(found[SIMPSON])}",
+        f"orders over 1, 10, 100, 1000 t̄: midpoint {listed(found[MIDPOINT])}; RK4 {listed(found[RK4])}; Simpson "
+        f"{listed(found[SIMPSON])}",
     )
 
 
+@statement("caption of Table 5")
 def growing_norms(options: Options) -> Claim:
     """A largest error over a longer run cannot be smaller; whether it is larger is the question."""
     grows: dict[str, list[float]] = {}
@@ -110,11 +113,4 @@ def growing_norms(options: Options) -> Claim:
     )
 
 
-STATEMENTS = [
-    Statement("section 2.3", symplectic),
-    Statement("section 3.2.2", pendulum_rates),
-    Statement("caption of Table 2", pendulum_growth),
-    Statement("section 4.2.2, and caption of Table 4", nutation_rates),
-    Statement("section 4.2.2, and caption of Table 5", energy_rates),
-    Statement("caption of Table 5", growing_norms),
-]
+STATEMENTS = [symplectic, pendulum_rates, pendulum_growth, nutation_rates, energy_rates, growing_norms]

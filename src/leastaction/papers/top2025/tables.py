@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.papers.model import Cell, Options, Table
+from leastaction.papers.model import Cell, Options, PublishedTable
 from leastaction.papers.top2025.long_runs import Errors, LongRun, all_errors
 from leastaction.papers.top2025.runs import (
     METHODS,
@@ -211,7 +211,7 @@ _TOP_SETTING = (
 )
 
 TABLES = [
-    Table(
+    PublishedTable(
         "2",
         "Double pendulum: largest relative error of the energy over runs of growing length",
         pendulum_cells,
@@ -219,14 +219,14 @@ TABLES = [
         "an offset; RK4 on Hamilton's equations. Order = ½ log₂(e₁/e₃).",
         lambda options: arithmetic(options, _lengths(TABLE_2), "s"),
     ),
-    Table(
+    PublishedTable(
         "4",
         "Top with loops: largest relative error of the nutation over runs of growing length",
         lambda options: top_cells("4", options),
         _TOP_SETTING,
         lambda options: arithmetic(options, _lengths(TABLE_4), "t̄"),
     ),
-    Table(
+    PublishedTable(
         "5",
         "Top with loops: largest relative error of the energy over runs of growing length",
         lambda options: top_cells("5", options),

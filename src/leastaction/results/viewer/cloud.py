@@ -11,7 +11,7 @@ from leastaction.results.colours import colour
 from leastaction.results.looks import conserves_energy, look, with_unit
 from leastaction.results.viewer.drawing import drawing
 from leastaction.results.viewer.pack import Pack
-from leastaction.results.viewer.scene import SHOWN, coordinates, extremes
+from leastaction.results.viewer.scene import SHOWN, extremes, page_of, stage
 
 FloatArray = NDArray[np.float64]
 
@@ -76,25 +76,9 @@ def cloud_scene(paths: Any, draw: Any, megabytes: float, pack: Pack) -> dict[str
         "p": _shared(pack, p[..., :columns].transpose(1, 0, 2)),
         "curves": [_spread(paths, pack, seen.unit("energy"))],
     }
-    return {
-        "kind": "cloud",
-        "title": f"{seen.title or paths.system.name}: {len(paths):,} trajectories".replace(",", " "),
-        "params": [],
-        "time": with_unit("t", seen.unit("t")),
-        "seconds": seen.unit("t") == "s",
-        "palette": [],
-        "coordinates": coordinates(seen, columns),
-        "hidden": max(0, n - SHOWN),
-        "stage": {
-            "dim": dim,
-            "equal": made.equal,
-            "axes": list(made.axes),
-            "what": made.what,
-            "links": [],
-            "trails": [],
-        },
-        "runs": [run],
-    }
+    title = f"{seen.title or paths.system.name}: {len(paths):,} trajectories".replace(",", " ")
+    shape = stage(made, [run]) | {"links": [], "trails": []}
+    return page_of("cloud", title, {}, seen, n, shape, [run])
 
 
 def _evenly(count: int, most: int) -> NDArray[np.int64]:

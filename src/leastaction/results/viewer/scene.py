@@ -27,7 +27,7 @@ MEGABYTES = 1.4
 
 
 @dataclass(frozen=True, eq=False)
-class Wish:
+class SceneOptions:
     """The options of a scene.
 
     draw         a drawing of the user's
@@ -44,7 +44,7 @@ class Wish:
     quick: bool = False
 
 
-def scene(paths: Sequence[Path], wish: Wish, pack: Pack) -> dict[str, Any]:
+def scene(paths: Sequence[Path], options: SceneOptions, pack: Pack) -> dict[str, Any]:
     """The scene of paths of one system, all drawn alike."""
     first = paths[0]
     if any(path.system is not first.system and path.system.name != first.system.name for path in paths):
@@ -52,19 +52,26 @@ def scene(paths: Sequence[Path], wish: Wish, pack: Pack) -> dict[str, Any]:
     n = first.q.shape[1]
     seen = _stored_look(look(first.system), first)
     params = floats(first.params)
-    made = drawing(wish.draw, seen, n, params, _state(first))
-    runs = [_run(path, seen, made, wish, wish.megabytes / len(paths), pack) for path in paths]
+    made = drawing(options.draw, seen, n, params, _state(first))
+    runs = [_run(path, seen, made, options, options.megabytes / len(paths), pack) for path in paths]
     mark_alike(runs)
+    return page_of("paths", seen.title or first.system.name, params, seen, n, stage(made, runs), runs)
+
+
+def page_of(
+    kind: str, title: str, params: Mapping[str, FloatArray], seen: Look, n: int, shape: Any, runs: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """A scene of plain data."""
     return {
-        "kind": "paths",
-        "title": seen.title or first.system.name,
+        "kind": kind,
+        "title": title,
         "params": [[name, value.tolist()] for name, value in params.items()],
         "time": with_unit("t", seen.unit("t")),
         "seconds": seen.unit("t") == "s",
         "coordinates": coordinates(seen, min(n, SHOWN)),
         "hidden": max(0, n - SHOWN),
         "palette": list(COLOURS),
-        "stage": stage(made, runs),
+        "stage": shape,
         "runs": runs,
     }
 
@@ -108,17 +115,17 @@ def _stored_look(seen: Look, path: Path) -> Look:
     return Look(title=seen.title, names=tuple(f"q{looks.subscript(int(j))}" for j in path.output), unknown=True)
 
 
-def _run(path: Path, seen: Look, made: Drawing, wish: Wish, megabytes: float, pack: Pack) -> dict[str, Any]:
+def _run(path: Path, seen: Look, made: Drawing, options: SceneOptions, megabytes: float, pack: Pack) -> dict[str, Any]:
     begin = 0
-    if wish.begin is not None:
+    if options.begin is not None:
         times = np.asarray(path.t).astype(float)
         forward = times[-1] >= times[0]
-        begin = int(np.searchsorted(times, wish.begin) if forward else np.searchsorted(-times, -wish.begin))
+        begin = int(np.searchsorted(times, options.begin) if forward else np.searchsorted(-times, -options.begin))
         begin = max(0, min(begin, len(path) - 2))
     columns = min(path.q.shape[1], SHOWN)
     some = made.points(*(x[None] for x in map(np.asarray, _state(path))))
     bytes_each = 2 * (some.size + 2 * columns)
-    found = frames(path, max(3, int(0.75 * megabytes * 1e6 / bytes_each)), made.judged, begin, wish.quick)
+    found = frames(path, max(3, int(0.75 * megabytes * 1e6 / bytes_each)), made.judged, begin, options.quick)
     points = made.points(found.t, found.q, found.p)
     still = (points == points[0]).all(axis=(0, 2))
     name = _method_name(path)
@@ -138,7 +145,7 @@ def _run(path: Path, seen: Look, made: Drawing, wish: Wish, megabytes: float, pa
         "points": pack.coarse(points[:, ~still].reshape(len(points), -1)),
         "q": pack.coarse(found.q[:, :columns]),
         "p": pack.coarse(found.p[:, :columns]),
-        "curves": _curves(path, seen, wish, pack) if path.output is None else [],
+        "curves": _curves(path, seen, options, pack) if path.output is None else [],
     }
 
 
@@ -165,14 +172,14 @@ def _facts(path: Path, seen: Look, count: int, whole: bool) -> list[str]:
     return facts
 
 
-def _curves(path: Path, seen: Look, wish: Wish, pack: Pack) -> list[dict[str, Any]]:
+def _curves(path: Path, seen: Look, options: SceneOptions, pack: Pack) -> list[dict[str, Any]]:
     """Energy and invariants over the whole run, as changes from their first values."""
     skip = max(1, -(-len(path) // MOST_ROWS))
     t, q, p = rows(path, 0, skip)
     params = floats(path.params)
     energy = np.asarray(path.energy()).astype(float) if skip == 1 else path.system.energy(q, p, t, params)
     kept: Mapping[str, Any] = seen.invariants
-    if seen.unknown and wish.momenta:
+    if seen.unknown and options.momenta:
         kept = looks.invariants(path.system, params)
     name = "energy error" if conserves_energy(path.system) else "energy change"
     curves = [_change(name, "energy", t, energy, seen.unit("energy"), pack)]

@@ -15,7 +15,7 @@ from leastaction.results import files
 from leastaction.results.viewer.cloud import cloud_scene
 from leastaction.results.viewer.pack import Pack
 from leastaction.results.viewer.page import asset, bundle, page
-from leastaction.results.viewer.scene import MEGABYTES, Wish, scene
+from leastaction.results.viewer.scene import MEGABYTES, SceneOptions, scene
 
 if TYPE_CHECKING:
     from leastaction.results.path import Path
@@ -33,8 +33,8 @@ def path_page(
 ) -> str:
     """The page of a path, and of others of the same system beside it, from the time `begin` on."""
     pack = Pack()
-    wish = Wish(draw=draw, megabytes=_positive(megabytes), begin=begin)
-    return _page(scene([path, *beside], wish, pack), pack)
+    options = SceneOptions(draw=draw, megabytes=_positive(megabytes), begin=begin)
+    return _page(scene([path, *beside], options, pack), pack)
 
 
 def cloud_page(paths: Any, draw: Any = None, megabytes: float = MEGABYTES) -> str:

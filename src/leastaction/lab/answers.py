@@ -1,4 +1,4 @@
-"""The desk answers what a page asks: a run, points of a section, code, a page to keep. It remembers nothing."""
+"""Answers to what a page asks: a run, points of a section, code, a page to keep. Nothing is remembered between them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from leastaction.errors import ConstraintError, StepFailed, measuring
 from leastaction.integrate import integrate
 from leastaction.lab.code import code
 from leastaction.lab.pull import pull
-from leastaction.lab.settings import Run, Settings, check_steps, number, settings, vector, whole
-from leastaction.lab.subjects import METHODS, Shelf
+from leastaction.lab.settings import RunSettings, Settings, check_steps, number, settings, vector, whole
+from leastaction.lab.subjects import METHODS, Subjects
 from leastaction.results import looks
 from leastaction.results.path import Path
 from leastaction.results.sections import crossings, strobe, wrapped
 from leastaction.results.viewer.drawing import drawing
 from leastaction.results.viewer.pack import Pack
-from leastaction.results.viewer.scene import Wish, scene
+from leastaction.results.viewer.scene import SceneOptions, scene
 from leastaction.results.viewer.show import path_page
 from leastaction.step.samples import Samples
 from leastaction.systems.projection import project
@@ -38,11 +38,11 @@ CERTAINLY_SHORT = 5e6  # steps, times the square of a step's unknowns
 PULLS, NEAR = 60, 0.1  # how often a linkage is pulled and closed again, and how far each time, in parts of its size
 
 
-class Desk:
+class Answers:
     """Answers to requests, each a mapping with the word "what"; ValueError and its like carry words for the page."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self.shelf = shelf
+    def __init__(self, subjects: Subjects) -> None:
+        self.subjects = subjects
         self._answers = {
             "hello": self._hello,
             "subject": self._subject,
@@ -63,20 +63,22 @@ class Desk:
             return Pack().to_bytes({"error": str(error)[:600] or type(error).__name__})
 
     def _hello(self, asked: Any, pack: Pack) -> Any:
-        return {"subjects": self.shelf.titles(), "methods": list(METHODS)}
+        return {"subjects": self.subjects.titles(), "methods": list(METHODS)}
 
     def _subject(self, asked: Any, pack: Pack) -> Any:
-        return self.shelf.get(asked.get("subject")).describe()
+        return self.subjects.get(asked.get("subject")).describe()
 
     def _run(self, asked: Any, pack: Pack) -> Any:
         clock = time.perf_counter()
-        wanted = consistent(settings(self.shelf, asked))
+        wanted = consistent(settings(self.subjects, asked))
         if asked.get("drag") is not None:
             wanted = pulled(wanted, asked["drag"])
         paths, notes = run_all(wanted)
         begin = wanted.after if wanted.after > 0 else None
-        wish = Wish(draw=wanted.subject.draw, megabytes=LIVE_MEGABYTES, begin=begin, momenta=False, quick=True)
-        made = scene(paths, wish, pack)
+        options = SceneOptions(
+            draw=wanted.subject.draw, megabytes=LIVE_MEGABYTES, begin=begin, momenta=False, quick=True
+        )
+        made = scene(paths, options, pack)
         made["title"] = wanted.subject.title
         return made | {
             "q0": wanted.q0.tolist(),
@@ -89,7 +91,7 @@ class Desk:
 
     def _section(self, asked: Any, pack: Pack) -> Any:
         """Points of a Poincaré section from a state on, and the state reached, from which the next request goes on."""
-        wanted = consistent(settings(self.shelf, asked))
+        wanted = consistent(settings(self.subjects, asked))
         seen, n = wanted.subject.look, wanted.subject.system.n
         run = wanted.runs[0]
         path, note = _integrated(wanted, run, step(wanted, run), SECTION_STEPS, *_from(asked.get("state"), wanted))
@@ -117,11 +119,11 @@ class Desk:
         }
 
     def _code(self, asked: Any, pack: Pack) -> Any:
-        wanted = consistent(settings(self.shelf, asked))
+        wanted = consistent(settings(self.subjects, asked))
         return {"code": code(wanted, [step(wanted, run) for run in wanted.runs])}
 
     def _html(self, asked: Any, pack: Pack) -> Any:
-        wanted = consistent(settings(self.shelf, asked))
+        wanted = consistent(settings(self.subjects, asked))
         paths, _ = run_all(wanted)
         text = path_page(paths[0], wanted.subject.draw, paths[1:], begin=wanted.after or None)
         return {"html": text, "name": f"{wanted.subject.key}.html"}
@@ -149,7 +151,7 @@ def run_all(wanted: Settings) -> tuple[list[Path], list[str]]:
 
 
 def _integrated(
-    wanted: Settings, run: Run, h: float, count: float, start: dict[str, Any], t0: float
+    wanted: Settings, run: RunSettings, h: float, count: float, start: dict[str, Any], t0: float
 ) -> tuple[Path, str]:
     """A path of this number of steps, as far as it goes, and why it ended early or cannot be trusted."""
     length = count * h
@@ -200,7 +202,7 @@ def _lost_energy(path: Path) -> str:
     )
 
 
-def _check_time(wanted: Settings, run: Run, h: float, count: float, start: dict[str, Any], t0: float) -> None:
+def _check_time(wanted: Settings, run: RunSettings, h: float, count: float, start: dict[str, Any], t0: float) -> None:
     """Refuse a run that would keep the lab busy for too long, by the processor time that a few of its steps take."""
     system = wanted.subject.system
     if not run.paced and count * (system.n * getattr(run.method, "s", 1)) ** 2 < CERTAINLY_SHORT:
@@ -225,7 +227,7 @@ def _check_time(wanted: Settings, run: Run, h: float, count: float, start: dict[
         )
 
 
-def step(wanted: Settings, run: Run) -> float:
+def step(wanted: Settings, run: RunSettings) -> float:
     """The step of a run: given, or found for its tolerance.
 
     The motion over the first period is computed with h and h/2; the largest difference of q, relative to the size of

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import TraceError
-from leastaction.trace.kinds import FLOAT, NAMES, makes_room
+from leastaction.trace.number_kinds import FLOAT, NAMES, makes_room
 from leastaction.trace.scalar import ACTIVE, Array, Scalar, cast_all, kinds_within, typed, uniform
 
 EMPTY = ("zeros", "ones", "empty")

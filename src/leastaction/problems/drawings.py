@@ -34,17 +34,9 @@ def spring(q: Any) -> Any:
     return [(-3, 0), (q[0], 0)], [(0, 1, "spring")]
 
 
-def spring_in_plane(q: Any) -> Any:
-    return [(0, 0), (q[0], q[1])], [(0, 1, "spring")]
-
-
 def planet(q: Any) -> Any:
     """A particle and, at the origin, what attracts it."""
     return [(0, 0), (q[0], q[1])], []
-
-
-def planet_in_space(q: Any) -> Any:
-    return [(0, 0, 0), (q[0], q[1], q[2])], []
 
 
 def particle(q: Any) -> Any:
@@ -98,14 +90,6 @@ def planets(q: Any) -> Any:
     return [(q[3 * i], q[3 * i + 1], q[3 * i + 2]) for i in range(6)], []
 
 
-def rod_in_plane(q: Any) -> Any:
-    return [(0, 0), (q[0], q[1])]
-
-
-def rod_in_space(q: Any) -> Any:
-    return [(0, 0, 0), (q[0], q[1], q[2])]
-
-
 def hoop(t: Any, q: Any, R: Any, Omega: Any) -> Any:
     """The hoop, and the bead on it."""
     c, s = np.cos(Omega * t), np.sin(Omega * t)
@@ -113,10 +97,6 @@ def hoop(t: Any, q: Any, R: Any, Omega: Any) -> Any:
     ring = [(R * math.sin(a) * c, R * math.sin(a) * s, -R * math.cos(a) + 0 * c) for a in turns]
     links = [(1 + k, 1 + (k + 1) % len(ring), "thread") for k in range(len(ring))]
     return [(q[0], q[1], q[2]), *ring], links
-
-
-def four_bar(q: Any, c: Any) -> Any:
-    return [(0, 0), (q[0], q[1]), (q[2], q[3]), (c, 0)]
 
 
 def loops(q: Any, l: Any) -> Any:
@@ -202,13 +182,16 @@ LOOKS: dict[str, Look] = {
     "chain": Look(draw=chain, trails=(5,), units=_SI, **_points(5)),
     "falling-chain": Look(draw=chain, trails=(9,), units=_SI, **_points(9)),
     "four-bar-linkage": Look(
-        draw=four_bar, units=_SI, names=("xA", "yA", "xB", "yB"), momenta=("pxA", "pyA", "pxB", "pyB")
+        draw=lambda q, c: [(0, 0), (q[0], q[1]), (q[2], q[3]), (c, 0)],
+        units=_SI,
+        names=("xA", "yA", "xB", "yB"),
+        momenta=("pxA", "pyA", "pxB", "pyB"),
     ),
     "n-four-bar": Look(draw=loops, units=_SI, **_points(2)),
-    "pendulum-cartesian": Look(draw=rod_in_plane, units=_SI, **_PLANE),
+    "pendulum-cartesian": Look(draw=lambda q: [(0, 0), (q[0], q[1])], units=_SI, **_PLANE),
     "rotating-hoop": Look(draw=hoop, trails=(0,), units=_SI, **_SPACE),
     "slider-crank": Look(draw=slider, units=_SI, names=("x", "y", "X"), momenta=("px", "py", "pX")),
-    "spherical-pendulum": Look(draw=rod_in_space, trails=(1,), units=_SI, **_SPACE),
+    "spherical-pendulum": Look(draw=lambda q: [(0, 0, 0), (q[0], q[1], q[2])], trails=(1,), units=_SI, **_SPACE),
     "charged-particle": Look(draw=particle, **_PLANE),
     "damped-driven-pendulum": Look(
         draw=pendulum,
@@ -222,10 +205,10 @@ LOOKS: dict[str, Look] = {
     "double-pendulum-chaotic": Look(draw=double_pendulum, units=_SI_ANGLES, trails=(2,), **_TWO),
     "driven-oscillator": Look(draw=spring, names=("x",), momenta=("p",), period=lambda w: 2 * math.pi / w["nu"]),
     "harmonic-oscillator": Look(draw=spring, names=("x",), momenta=("p",)),
-    "harmonic-oscillator-2d": Look(draw=spring_in_plane, trails=(1,), **_PLANE),
+    "harmonic-oscillator-2d": Look(draw=lambda q: ([(0, 0), (q[0], q[1])], [(0, 1, "spring")]), trails=(1,), **_PLANE),
     "henon-heiles": Look(draw=henon_heiles, trails=(3,), **_PLANE),
     "kepler": Look(draw=planet, trails=(1,), **_PLANE),
-    "kepler-3d": Look(draw=planet_in_space, trails=(1,), **_SPACE),
+    "kepler-3d": Look(draw=lambda q: ([(0, 0, 0), (q[0], q[1], q[2])], []), trails=(1,), **_SPACE),
     "kepler-galerkin": Look(draw=planet, trails=(1,), **_PLANE),
     "lagrange-top": Look(draw=top, units=_SI_ANGLES, trails=(1,), **_EULER),
     "lagrange-top-cusps": Look(draw=top, units=_SI_ANGLES, trails=(1,), **_EULER),

@@ -1,0 +1,86 @@
+"""What many functions take, told once: a line `{name, …}` of a docstring stands for the entries of these parameters."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+PARAMETERS = {
+    "ax": """ax : matplotlib axes, optional
+    Where to draw. Without `ax` a new figure is made.""",
+    "at": """at : {"nodes", "end"}, default "nodes"
+    The largest error over the run, or the error at t_end.""",
+    "case": """system : Lagrangian, Quadratic, Sum or Problem
+    What moves. A problem of `la.problems` brings its start, and its exact solution where one is known.
+q0 : array_like, shape (n,), optional
+    Positions at the start. With a problem and no start of your own, the steps h may stand in this place.
+p0, v0 : array_like, shape (n,), optional
+    Momenta or velocities at the start.""",
+    "digits": """digits : int, optional
+    Decimal digits of the arithmetic. Without `digits` float64. Orders of 8 and more show with 40 digits or so.""",
+    "digits_correct": """digits : int, default 17
+    How many digits are to be correct.""",
+    "draw": """draw : callable, optional
+    How to draw the system, as for `Path.to_html`.""",
+    "ends": """q0, q1 : array_like, shape (n,)
+    The ends of the step.
+t : number, default 0
+    The time at q0.""",
+    "file": """file : path
+    The file to write.""",
+    "h": """h : float
+    The step.""",
+    "inputs": """inputs : mapping of str to array_like, optional
+    Values of the inputs of a system that has some, by name: the shape of the input, the same for all states, or
+    (K, …), one for each.""",
+    "method": """method : str or method
+    The method.""",
+    "params": """params : mapping, optional
+    Values of parameters, in place of the defaults.""",
+    "r": """r : int
+    Number of points, at least 1; at least 2 where both ends are among them.""",
+    "start": """q0 : array_like, shape (n,)
+    Positions at the start.
+p0, v0 : array_like, shape (n,), optional
+    Momenta or velocities at the start. Give one of them.""",
+    "states_p": """q, p : array_like, shape (n,) or (K, n)
+    Positions and momenta of one state or of K states.""",
+    "states_v": """q, v : array_like, shape (n,) or (K, n)
+    Positions and velocities of one state or of K states.""",
+    "state": """q, p : array_like, shape (n,)
+    The state before the steps.""",
+    "steps": """steps : int, default 1
+    How many steps.""",
+    "t_end": """t_end : number, optional
+    Until when. Without `t_end`: the period of the problem.""",
+    "t": """t : number or array_like of shape (K,), default 0
+    The time.""",
+    "t0": """t0 : number, default 0
+    The time at the start.""",
+    "x": """x : array_like
+    hω.""",
+}
+
+
+def documented(*names: str) -> Callable[[T], T]:
+    """Complete the docstring of a function or class: lines `{name, …}`, and a section of the parameters named here."""
+
+    def complete(thing: T) -> T:
+        if thing.__doc__:  # Python may run without docstrings
+            told = re.sub(r"^\{([\w, ]+)\}$", _entries, inspect.cleandoc(thing.__doc__), flags=re.MULTILINE)
+            if names:
+                head, *sections = re.split(r"\n\n(?=\w+\n---)", told, maxsplit=1)
+                own = "Parameters\n----------\n" + "\n".join(PARAMETERS[name] for name in names)
+                told = "\n\n".join([head, own, *sections])
+            thing.__doc__ = told
+        return thing
+
+    return complete
+
+
+def _entries(line: re.Match[str]) -> str:
+    return "\n".join(PARAMETERS[name.strip()] for name in line[1].split(","))

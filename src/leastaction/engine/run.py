@@ -1,0 +1,156 @@
+"""A form compiled for a run: layout of the state, the native function, single steps."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from dataclasses import replace
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends.fused.nodes import collocates
+from leastaction.engine.explicit import Explicit
+from leastaction.engine.form import SINGLE, Form, Watching
+from leastaction.engine.gauss import Gauss
+from leastaction.engine.increments import Chord, Newton
+from leastaction.kernel import Native, native_lanes
+from leastaction.kernel.compile import compile_run
+from leastaction.kernel.driver import CALL, Shape
+from leastaction.methods import Galerkin
+from leastaction.program import Program
+from leastaction.step.form import Step, step_of
+
+if TYPE_CHECKING:
+    from leastaction.systems.lagrangian import Lagrangian
+
+FloatArray = NDArray[np.float64]
+
+RUN = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3)
+SHARED = frozenset((*SINGLE, "params", "mass"))  # blocks with the same number in all lanes, points lying side by side
+FLEETING = {"tables", "E", "inverse", "inputs", "look", "doubt", "urgent", "z", "impulse", "from"}
+MANY = 4  # coordinates beyond which one trajectory is solved by mass chords rather than by Newton's iteration
+
+
+def form_of(step: Step, width: int, watch: Watching | None, lifts: bool) -> Form:
+    """The form that solves a step, of so many trajectories side by side."""
+    W = native_lanes()
+    if step.explicit:
+        return Explicit(step, width, width, watch, lifts)
+    if step.multipliers:
+        return Newton(step, width, width, watch, lifts)
+    if collocates(step.method):
+        return Gauss(step, W if width == 1 else width, width, watch, lifts)
+    if width == 1 and (step.n > MANY or step.s > 2):
+        return Chord(step, W, 1, watch, lifts)
+    return Newton(step, width, width, watch, lifts)
+
+
+class Engine:
+    """A form of the steps of a method on a system, compiled; nothing of it changes with h, parameters or trajectories."""
+
+    def __init__(self, system: Lagrangian, method: Galerkin, width: int, watch: Watching | None, lifts: bool, phases: int) -> None:
+        self.system, self.method, self.phases = system, method, phases
+        self.step = step_of(system, method)
+        self.form = form_of(self.step, width, watch, lifts)
+        self.width, self.lanes, self.places = width, self.form.lanes, self.form.places
+        self.values = self.form.places["tables"].stop  # of a state
+        self._native: dict[bool, tuple[Native, Any]] = {}
+
+    @cached_property
+    def easy(self) -> dict[str, Program]:
+        found = self.form.pieces()
+        if self.form.watch is not None:
+            found["check"] = self.form.check()
+        return found
+
+    @cached_property
+    def shape(self) -> Shape:
+        form, step = self.form, self.step
+        nodes = len(self.method.table.c)
+        places = {name: place.start for name, place in self.places.items()}
+        return Shape(
+            places, self.lanes, self.width,
+            inputs=(step.channels, nodes, -(-nodes // self.lanes) if form.side else 0),
+            look=self.places["look"].stop - self.places["look"].start if "look" in places else 0,
+            phases=self.phases, handed=places["params"] * self.lanes, size=self.values * self.lanes,
+        )  # fmt: skip
+
+    def compiled(self, hard: bool) -> tuple[Native, Any]:
+        """The native function, with the hard way or without; and what calls it."""
+        hard = hard and bool(self.hard)
+        found = self._native.get(hard)
+        if found is None:
+            pieces = self.easy | (self.hard if hard else {})
+            same = SHARED & self.form.names if self.form.side else frozenset[str]()
+            native = compile_run(pieces, self.shape, same)
+            found = self._native[hard] = native, RUN(native.address)
+        return found
+
+    @cached_property
+    def hard(self) -> dict[str, Program]:
+        return self.form.hard_pieces()
+
+    @cached_property
+    def begins(self) -> tuple[Native, Any] | None:
+        """What is computed once before the first step."""
+        program = self.form.begin()
+        if program is None:
+            return None
+        alone = replace(self.shape, inputs=(0, 0, 0), look=0, phases=1)
+        native = compile_run({"land": program}, alone, SHARED & self.form.names if self.form.side else frozenset())
+        return native, RUN(native.address)
+
+    @cached_property
+    def lasting(self) -> NDArray[np.bool_]:
+        """Which values the steps to come depend on."""
+        found = np.ones(self.values, bool)
+        for name in FLEETING & self.places.keys():
+            found[self.places[name]] = False
+        return found
+
+    @cached_property
+    def layout(self) -> int:
+        """A number for what a state means: a run cannot go on from states under another number."""
+        text = repr((type(self.form).__name__, self.lanes, self.width, self.form.blocks))
+        return int(hashlib.sha256(text.encode()).hexdigest()[:15], 16)
+
+    def tables(self, h: float) -> FloatArray:
+        return np.broadcast_to(self.form.rows.numbers(h), (self.form.rows.size, self.lanes))
+
+    def packed(self, x: FloatArray) -> FloatArray:
+        """q or p of the trajectories side by side, (width, n), as a block, (values, lanes)."""
+        if not self.form.side:
+            return np.ascontiguousarray(x.T)
+        found = np.zeros(self.form.rows.length(self.step.n) * self.lanes)
+        found[: self.step.n] = x[0]
+        return found.reshape(-1, self.lanes)
+
+    def unpacked(self, block: FloatArray) -> FloatArray:
+        """The same from a block of one state, (width, n)."""
+        return block.reshape(1, -1)[:, : self.step.n].copy() if self.form.side else block.T.copy()
+
+    def kept(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where numbers of (q, p) are, from the beginning of the block q, of the first trajectory."""
+        n, room = self.step.n, (self.places["p"].start - self.places["q"].start) * self.lanes
+        pitch = 1 if self.form.side else self.lanes
+        return np.where(columns < n, columns * pitch, (columns - n) * pitch + room)
+
+
+class Call(np.ndarray):  # type: ignore[type-arg]
+    """What a native run is told and what it tells, by name."""
+
+
+def call_record() -> NDArray[np.int64]:
+    return np.zeros(len(CALL), np.int64)
+
+
+@lru_cache(maxsize=128)
+def engine(
+    system: Lagrangian, method: Galerkin, width: int = 1, watch: Watching | None = None, lifts: bool = False,
+    phases: int = 1,
+) -> Engine:  # fmt: skip
+    """The engine of these steps."""
+    return Engine(system, method, width, watch, lifts, phases)

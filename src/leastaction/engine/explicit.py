@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.engine.form import Blocks, Form, Values
-from leastaction.engine.verdict import wanted
 from leastaction.program import Builder, Program
 from leastaction.step.form import stencils
 
@@ -46,12 +45,10 @@ class Explicit(Form):
 
     def begin(self) -> Program | None:
         B, _, x = self.opened()
-        out = self.begin_mass(B, x)
+        found = self.begin_mass(B, x)
         if self.hands_on:
-            out["force"] = self._force(B, x, x["Q"], 0.0, 0)
-        if not out:
-            return None
-        return B.finished(**wanted(x, ~x["started"][0], out))
+            found["force"] = self._force(B, x, x["Q"], 0.0, 0)
+        return self.begun(B, x, found) if found else None
 
     def pieces(self) -> dict[str, Program]:
         B, rows, x = self.opened()
@@ -74,7 +71,7 @@ class Explicit(Form):
         else:
             impulse = kick
         out = self.landed(B, rows, x, move, impulse, [abs(a) for a in move])
-        out |= {"force": late, "spent": [x["spent"][0] + 1.0], **self.lifted(rows, x, [[a] for a in move], impulse)}
+        out |= {"force": late, **self.lifted(rows, x, [[a] for a in move], impulse)}
         return {"land": self.closed(B, x, out)}
 
     def _less_at_rest(self, B: Builder, x: Values, kick: list[Any]) -> list[Any]:

@@ -18,9 +18,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.mass import Mass, mass_of
+from leastaction.backends.fused.elimination import factors, square, substitute
+from leastaction.backends.fused.mass import mass_of
 from leastaction.engine.verdict import STATE, TINY, wanted
-from leastaction.program import Builder, Program, Value
+from leastaction.program import Builder, Program, Value, dot
 from leastaction.step.form import Step
 from leastaction.step.prediction import Prediction
 from leastaction.step.rows import OneByOne, Row, Rows, SideBySide, Table, at_step, numbers, size
@@ -31,6 +32,7 @@ Blocks = list[tuple[str, int]]
 
 # Blocks with one number for a trajectory, the same in all lanes where its points lie side by side.
 SINGLE = (*STATE, "spent", "most", "t", "t0", "h", "period", "alive", "started", "resting", "choice", "doubt", "urgent", "which")
+VELOCITY_ITERATIONS = 4  # where L is not quadratic in v; the energy's error is the square of the velocity's
 FADING = 0.5  # the length of an old step counts half as much with every step
 SHORTEST, LONGEST = 1 / 8, 2.0  # a predicted step as a scale: at least and at most so much of the latest steps
 RESOLVED = 2.0**-24  # … and at least this part of q: shorter steps are not resolved
@@ -70,7 +72,7 @@ class Lying(OneByOne):
         return np.concatenate([np.zeros(0), *found])[:, None]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Watching:
     """Where an event may lie: the Program (t, h, q, p, z, impulse, last, params, inputs) ↦ doubt, urgent, before, lead."""
 
@@ -84,12 +86,16 @@ class Form:
     width   trajectories side by side
     watch   what looks for events, or None
     lifts   whether `land` leaves z, the increments at the control points, and the impulse in the state
+    energy_of   the system of which the range of the energy is found, or None
     """
 
     side: ClassVar[bool] = False  # whether one trajectory has its points side by side
 
-    def __init__(self, step: Step, lanes: int, width: int, watch: Watching | None = None, lifts: bool = False) -> None:
-        self.step, self.lanes, self.width, self.watch = step, lanes, width, watch
+    def __init__(
+        self, step: Step, lanes: int, width: int, watch: Watching | None = None, lifts: bool = False,
+        energy_of: Any = None,
+    ) -> None:  # fmt: skip
+        self.step, self.lanes, self.width, self.watch, self.energy_of = step, lanes, width, watch, energy_of
         self.n, self.s, self.mass = step.n, step.s, mass_of(step)
         self.side = lanes > width
         self.lifts = lifts or watch is not None
@@ -121,8 +127,8 @@ class Form:
         return {}
 
     def begin(self) -> Program | None:
-        """What is computed once, before the first step of a trajectory."""
-        return None
+        """What trajectories begin with that have not started: uniform motion as the prediction of the first step."""
+        raise NotImplementedError
 
     def put(self, x: Mapping[str, FloatArray], lane: int, z: FloatArray, impulse: FloatArray, h: float) -> None:
         """Write a step into the blocks of the state as the unknowns of one trajectory: increments z at the control
@@ -146,7 +152,14 @@ class Form:
             found += [("z", self.s * n), ("impulse", n), ("from", 2 * n)]
         if self.watch is not None:
             found += [("last", n), ("look", 2 + 2 * n + self.s * n + 2 * n)]
+        if self.energy_of is not None:
+            found += [("lowest", 1), ("highest", 1)]
         return [*found, ("tables", self.rows.size)]
+
+    @cached_property
+    def controls(self) -> list[float]:
+        """d_1 … d_s."""
+        return [float(d) for d in self.step.controls(20)[1:]]
 
     @cached_property
     def places(self) -> dict[str, slice]:
@@ -183,6 +196,18 @@ class Form:
     def inverse_mass(self, B: Builder, x: Values) -> list[Value]:
         """M⁻¹ of a constant mass: numbers, or factors."""
         return self.mass.inverted(B, {}) if self.mass.fixed else x["mass"]
+
+    def begun(self, B: Builder, x: Values, found: Values) -> Program:
+        """The Program of `begin`."""
+        return B.finished(**wanted(x, ~x["started"][0], found))
+
+    def velocity(self, B: Builder, rows: Rows, x: Values) -> list[Any]:
+        """The velocity at the start of a step, where L is quadratic in v; else one iteration of Newton from rest."""
+        momentum = self.step.terms[0].program.select("m")
+        inputs = self._inputs_by_node(rows, x)[: self.step.channels]
+        at = {"t": [self.time(x, 0.0)], "q": x["Q"], "v": [0.0] * self.n, "params": x["params"], "inputs": inputs}
+        gaps = [[p - m] for p, m in zip(x["P"], B.at(momentum, at)["m"], strict=True)]
+        return [row[0] for row in self.mass.solve(self.mass.inverted(B, at), gaps)]
 
     def begin_mass(self, B: Builder, x: Values) -> Values:
         """The block mass, where the mass is constant but not known yet."""
@@ -248,6 +273,22 @@ class Form:
     def closed(self, B: Builder, x: Values, out: Values) -> Program:
         """The Program of `land`: trajectories that are not alive stay as they are."""
         out = {name: values for name, values in out.items() if name in self.names}
+        return B.finished(**(wanted(x, x["alive"][0], out) if self.width > 1 else out))
+
+    # ---- the range of the energy
+
+    def reduce(self) -> Program:
+        """The range of E = p·v − L over the steps, L_v(t, q, v) = p."""
+        B, rows, x = self.opened()
+        system, v = self.energy_of, self.velocity(B, rows, x)
+        first = system.hessian.select("Lv", "Lvv")
+        at = {"t": [self.time(x, 0.0)], "q": x["Q"], "params": x["params"]}
+        for _ in range(VELOCITY_ITERATIONS if first.depends("Lvv", "v") else 0):
+            found = B.at(first, at | {"v": v})
+            gaps = [a - b for a, b in zip(x["P"], found["Lv"], strict=True)]
+            v = [a + b for a, b in zip(v, substitute(factors(square(found["Lvv"])), gaps), strict=True)]
+        E = dot(x["P"], v) - B.at(system.program, at | {"v": v})["L"][0]
+        out = {"lowest": [x["lowest"][0].op("min", E)], "highest": [x["highest"][0].op("max", E)]}
         return B.finished(**(wanted(x, x["alive"][0], out) if self.width > 1 else out))
 
     # ---- events

@@ -92,10 +92,20 @@ class Gauss(Form):
         return [("Z", n * w), ("V", n * w), ("E", E),
                 ("memory", 0 if self.soft else n * ahead.memory), ("record", 0 if self.soft else ahead.record)]  # fmt: skip
 
-    def begin(self) -> Program | None:
-        B, _, x = self.opened()
+    def begin(self) -> Program:
+        B, rows, x = self.opened()
         found = self.begin_mass(B, x)
-        return B.finished(**wanted(x, ~x["started"][0], found)) if found else None
+        width = rows.length(self.s)
+        if self.soft:
+            inverse = found.get("mass") or self.inverse_mass(B, x)
+            v = [row[0] for row in self.mass.solve(inverse, [[p] for p in x["P"]])]
+            Z = [[g * a for g in rows.columns("gamma")[0]] for a in v]
+        else:
+            v = self.velocity(B, rows, x)
+            Z = [self._along(rows, [a] * width) for a in v]
+            found["V"] = [a for a in v for _ in range(width)]
+        found |= {"Z": [y for row in Z for y in row], "scale": rows.packed([abs(x["h"][0] * a) for a in v])}
+        return self.begun(B, x, found)
 
     def pieces(self) -> dict[str, Program]:
         if self.soft:

@@ -47,10 +47,12 @@ class Newton(Form):
                 ("invariants", self.one.before.output_size), ("memory", count * ahead.memory), ("record", ahead.record),
                 ("strength", step.multipliers)]  # fmt: skip
 
-    def begin(self) -> Program | None:
-        B, _, x = self.opened()
+    def begin(self) -> Program:
+        B, rows, x = self.opened()
         found = B.at(self.one.before, x | {"t": [self.time(x, 0.0)], "z": x["unknowns"]})
-        return B.finished(**wanted(x, ~x["started"][0], found)) if found["invariants"] else None
+        v, h, d = self.velocity(B, rows, x), x["h"][0], self.controls
+        found["unknowns"] = [(h * a) * c for c in d for a in v] + [0.0] * (self.s * self.step.multipliers)
+        return self.begun(B, x, found | {"scale": [abs(h * a) for a in v]})
 
     def pieces(self) -> dict[str, Program]:
         found = {"first": self._iteration(True), "again": self._iteration(False), "land": self._land()}
@@ -131,7 +133,8 @@ class Chord(Form):
     def tables(self) -> dict[str, Table]:
         found = chord_tables(self.step)
         stencil = [f"{a} {e}" for e in range(len(self.step.terms)) for a in ("times", "weights", "q", "v", "f", "m")]
-        return {name: found[name] for name in ("modes", "growth", "ends", "parts", "solve", "end", *stencil)}
+        own = {name: found[name] for name in ("modes", "growth", "ends", "parts", "solve", "end", *stencil)}
+        return own | {"controls": np.array(self.controls)[:, None]}
 
     def padded(self) -> frozenset[str]:
         return repeated(self.step) - {f"weights {e}" for e in range(len(self.step.terms))}
@@ -141,10 +144,12 @@ class Chord(Form):
         return [("Z", self.n * self.rows.length(self.s)), ("inverse", 0 if self.mass.constant else self.mass.size),
                 ("memory", self.n * ahead.memory), ("record", ahead.record)]  # fmt: skip
 
-    def begin(self) -> Program | None:
-        B, _, x = self.opened()
+    def begin(self) -> Program:
+        B, rows, x = self.opened()
         found = self.begin_mass(B, x)
-        return B.finished(**wanted(x, ~x["started"][0], found)) if found else None
+        v, h = self.velocity(B, rows, x), x["h"][0]
+        found["Z"] = [c * (h * a) for a in v for c in rows.columns("controls")[0]]
+        return self.begun(B, x, found | {"scale": rows.packed([abs(h * a) for a in v])})
 
     def pieces(self) -> dict[str, Program]:
         return {"first": self._iteration(True), "again": self._iteration(False), "land": self._land()}

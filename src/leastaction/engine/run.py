@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.backends.fused.mass import mass_of
 from leastaction.backends.fused.nodes import collocates
+from leastaction.backends.fused.work import chord_length, newton_length
 from leastaction.engine.explicit import Explicit
 from leastaction.engine.form import SINGLE, Form, Watching
 from leastaction.engine.gauss import Gauss
@@ -31,39 +32,47 @@ FloatArray = NDArray[np.float64]
 RUN = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3)
 SHARED = frozenset((*SINGLE, "params", "mass"))  # blocks with the same number in all lanes, points lying side by side
 FLEETING = {"tables", "E", "inverse", "inputs", "look", "doubt", "urgent", "z", "impulse", "from"}
+LONGEST, LONGEST_NEWTON = 8_000, 4_000  # instructions of an iteration that are worth compiling
+MOST_HELD = 40  # unknowns of a step with constraints
 MANY = 4  # coordinates beyond which one trajectory is solved by mass chords rather than by Newton's iteration
 
 
-def form_of(step: Step, width: int, watch: Watching | None, lifts: bool) -> Form:
-    """The form that solves a step, of so many trajectories side by side."""
-    W = native_lanes()
+def form_of(step: Step, width: int, watch: Watching | None, lifts: bool, energy_of: Any) -> Form | None:
+    """The form that solves a step of so many trajectories side by side; None where its Programs would be too long."""
+    W, further = native_lanes(), (watch, lifts, energy_of)
     if step.explicit:
-        return Explicit(step, width, width, watch, lifts)
+        short = step.n * step.n <= LONGEST or mass_of(step).diagonal
+        return Explicit(step, width, width, *further) if short else None
     if step.multipliers:
-        return Newton(step, width, width, watch, lifts)
+        small = step.s * (step.n + step.multipliers) <= MOST_HELD and step.end is not None and step.end.linear
+        return Newton(step, width, width, *further) if small else None
+    lanes = W if width == 1 else width
+    short = chord_length(step, mass_of(step), lanes if width == 1 else 1) <= LONGEST
     if collocates(step.method):
-        return Gauss(step, W if width == 1 else width, width, watch, lifts)
-    if width == 1 and (step.n > MANY or step.s > 2):
-        return Chord(step, W, 1, watch, lifts)
-    return Newton(step, width, width, watch, lifts)
+        return Gauss(step, lanes, width, *further) if short else None
+    if newton_length(step) <= LONGEST_NEWTON and (width > 1 or (step.n <= MANY and step.s <= 2)):
+        return Newton(step, width, width, *further)
+    return Chord(step, lanes, width, *further) if short else None
 
 
 class Engine:
     """A form of the steps of a method on a system, compiled; nothing of it changes with h, parameters or trajectories."""
 
-    def __init__(self, system: Lagrangian, method: Galerkin, width: int, watch: Watching | None, lifts: bool, phases: int) -> None:
+    def __init__(self, system: Lagrangian, method: Galerkin, step: Step, form: Form, width: int, phases: int) -> None:
         self.system, self.method, self.phases = system, method, phases
-        self.step = step_of(system, method)
-        self.form = form_of(self.step, width, watch, lifts)
+        self.step, self.form = step, form
         self.width, self.lanes, self.places = width, self.form.lanes, self.form.places
         self.values = self.form.places["tables"].stop  # of a state
         self._native: dict[bool, tuple[Native, Any]] = {}
 
     @cached_property
     def easy(self) -> dict[str, Program]:
-        found = self.form.pieces()
+        begin = self.form.begin()
+        found = ({} if begin is None else {"begin": begin}) | self.form.pieces()
         if self.form.watch is not None:
             found["check"] = self.form.check()
+        if self.form.energy_of is not None:
+            found["reduce"] = self.form.reduce()
         return found
 
     @cached_property
@@ -92,16 +101,6 @@ class Engine:
     @cached_property
     def hard(self) -> dict[str, Program]:
         return self.form.hard_pieces()
-
-    @cached_property
-    def begins(self) -> tuple[Native, Any] | None:
-        """What is computed once before the first step."""
-        program = self.form.begin()
-        if program is None:
-            return None
-        alone = replace(self.shape, inputs=(0, 0, 0), look=0, phases=1)
-        native = compile_run({"land": program}, alone, SHARED & self.form.names if self.form.side else frozenset())
-        return native, RUN(native.address)
 
     @cached_property
     def lasting(self) -> NDArray[np.bool_]:
@@ -139,8 +138,12 @@ class Engine:
         return np.where(columns < n, columns * pitch, (columns - n) * pitch + room)
 
 
-class Call(np.ndarray):  # type: ignore[type-arg]
-    """What a native run is told and what it tells, by name."""
+def aligned(shape: tuple[int, ...]) -> FloatArray:
+    """Zeros that begin where a vector may begin."""
+    size = int(np.prod(shape))
+    found = np.zeros(size + 8)
+    begin = -(found.ctypes.data // 8) % 8
+    return found[begin : begin + size].reshape(shape)
 
 
 def call_record() -> NDArray[np.int64]:
@@ -150,7 +153,9 @@ def call_record() -> NDArray[np.int64]:
 @lru_cache(maxsize=128)
 def engine(
     system: Lagrangian, method: Galerkin, width: int = 1, watch: Watching | None = None, lifts: bool = False,
-    phases: int = 1,
-) -> Engine:  # fmt: skip
-    """The engine of these steps."""
-    return Engine(system, method, width, watch, lifts, phases)
+    energy: bool = False, phases: int = 1,
+) -> Engine | None:  # fmt: skip
+    """The engine of these steps; None where they are too long to be written out."""
+    step = step_of(system, method)
+    form = form_of(step, width, watch, lifts, system if energy else None)
+    return None if form is None else Engine(system, method, step, form, width, phases)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from leastaction.backends.status import GOING_WELL, NOT_FINITE, Failure
 from leastaction.backends.stepper import Forgetful, Start, require_inputs
 from leastaction.engine.form import Watching
 from leastaction.engine.rescue import Rescue, Unsolved
-from leastaction.engine.run import Engine, call_record, engine
-from leastaction.kernel.driver import EASY, FAILED, HARD, LOOK, PLACE, RESTING, SOLVED
+from leastaction.engine.run import Engine, aligned, call_record, engine
+from leastaction.engine.singles import SingleSteps
+from leastaction.kernel.driver import BEGIN, EASY, FAILED, HARD, LOOK, PLACE, RESTING, SOLVED
 from leastaction.methods import Composition, Galerkin
 
 if TYPE_CHECKING:
@@ -22,17 +24,10 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
+ENERGIES = ("lowest", "highest")
 NEVER = 2**62
 STATUS, STEPS, CONTINUED = 0, 1, 2
 MOST_LOOKS = 256
-
-
-def aligned(shape: tuple[int, ...]) -> FloatArray:
-    """Zeros that begin where a vector may begin."""
-    size = int(np.prod(shape))
-    found = np.zeros(size + 8)
-    begin = -(found.ctypes.data // 8) % 8
-    return found[begin : begin + size].reshape(shape)
 
 
 class FormStepper(Forgetful):
@@ -46,34 +41,46 @@ class FormStepper(Forgetful):
 
     def __init__(
         self, system: Lagrangian, method: Galerkin | Composition, start: Start, row: Row | None = None, lanes: int = 1,
-        watch: Watching | None = None, lifts: bool = False,
+        watch: Watching | None = None, energy: bool = False,
     ) -> None:  # fmt: skip
         require_inputs(system, start)
         self.row, self._start = row or Row.whole(system.n), start
         root = method.root if isinstance(method, Composition) else method
         self.parts = np.array(method.parts, float) if isinstance(method, Composition) else np.ones(1)
         self.offsets = np.concatenate([[0.0], np.cumsum(self.parts)[:-1]])
-        self.engine: Engine = engine(system, root, lanes, watch, lifts, len(self.parts))
-        how = self.engine
+        how = engine(system, root, lanes, watch, False, energy, len(self.parts))
+        assert how is not None, "a system asks first whether steps are short enough"
+        self.engine: Engine = how
         q, p, v = (np.atleast_2d(np.asarray(x, float)) for x in (start.q, start.p, start.v))
         self.size, self.lanes = len(q), lanes
         self.groups = -(-self.size // lanes)
         self.params = np.broadcast_to(np.atleast_2d(np.asarray(start.params, float)), (self.size, how.step.params))
-        self.counts = np.zeros((self.groups * lanes, 3), np.int64)
+        self.tally = np.zeros((self.groups * lanes, 3), np.int64)
         self.states = aligned((self.groups, len(self.parts), how.values, how.lanes))
         self._phase = np.zeros(self.groups, np.int64)
         self._hard = False
         self._failure: Failure | None = None
         self._rescues: dict[int, Rescue] = {}
-        self._call = call_record()
+        self._call, self._scratch = call_record(), np.zeros(0)
         self._kept = how.kept(self.row.columns)
         self._table: FloatArray | None = None
         self._table_first = 0
         self._looks = np.zeros((self.groups * lanes, MOST_LOOKS if watch is not None else 0, 1 + how.shape.look))
         self._noted = np.zeros((self.groups * lanes, 1 + self._looks.shape[1] * self._looks.shape[2]))
         self._rows: tuple[int, int, FloatArray] = (0, 0, np.zeros((self.size, 0, self.row.width)))
+        self._unbegun = np.ones(self.groups, bool)
         for g in range(self.groups):
-            self._begin(g, np.arange(lanes), q, p, v, 0)
+            self._begin(g, np.arange(lanes), q, p, 0)
+        if energy:
+            E = self._energies(np.full(self.size, start.t), np.concatenate([q, p], axis=1), self.params)
+            for g in range(self.groups):
+                own = np.minimum(np.arange(g * lanes, (g + 1) * lanes), self.size - 1)
+                for name in ("lowest", "highest"):
+                    self.block(g, name)[:] = E[own]
+
+    def _energies(self, t: FloatArray, states: FloatArray, params: FloatArray) -> FloatArray:
+        q, p = (np.ascontiguousarray(part) for part in np.split(states, 2, axis=1))
+        return self.engine.system.energies(t, q, p, np.ascontiguousarray(params))
 
     # ---- states
 
@@ -81,50 +88,26 @@ class FormStepper(Forgetful):
         """A block of a group's state, (values, lanes): a view."""
         return self.states[g, phase, self.engine.places[name]]
 
-    def _begin(self, g: int, who: NDArray[np.int64], q: FloatArray, p: FloatArray, v: FloatArray, step: int) -> None:
-        """The states of some lanes of a group before a step, as at the start of a run; q, p, v are rows by trajectory.
+    def _begin(self, g: int, who: NDArray[np.int64], q: FloatArray, p: FloatArray, step: int) -> None:
+        """The states of some lanes of a group before a step, as at the start of a run; q and p are rows by trajectory.
         Lanes beyond the last trajectory repeat it and are not alive.
         """
         how, start, h = self.engine, self._start, float(self._start.h)
         lanes = g * self.lanes + who
         own = np.minimum(lanes, self.size - 1)
+        alive = (lanes < self.size) & (self.tally[lanes, STATUS] == GOING_WELL)
         columns = slice(None) if how.form.side else who
-        for k, (part, offset) in enumerate(zip(self.parts, self.offsets, strict=True)):
-            state = self.states[g, k]
-            fresh = np.zeros((how.values, how.lanes if how.form.side else len(who)))
-            state[:, columns] = fresh
-
-            def put(name: str, values: Any, state: FloatArray = state) -> None:
-                state[how.places[name]][:, columns] = values
-
-            put("q", how.packed(q[own]))
-            put("p", how.packed(p[own]))
-            put("params", self.params[own].T)
-            for name, value in (("h", part * h), ("period", h), ("t0", float(start.t) + offset * h), ("t", float(step)),
-                                ("alive", 1.0)):  # fmt: skip
-                put(name, value)
-            state[how.places["alive"]][:, columns] = (lanes < self.size) & (self.counts[lanes, STATUS] == GOING_WELL)
+        for state, part, offset in zip(self.states[g], self.parts, self.offsets, strict=True):
+            state[:, columns] = 0.0
+            values = {
+                "q": how.packed(q[own]), "p": how.packed(p[own]), "params": self.params[own].T, "h": part * h,
+                "period": h, "t0": float(start.t) + offset * h, "t": float(step), "alive": alive,
+            }  # fmt: skip
+            for name, value in values.items():
+                state[how.places[name]][:, columns] = value
             state[how.places["tables"]] = how.tables(part * h)
-            blocks = {name: state[place] for name, place in how.places.items()}
-            controls = np.array([float(d) for d in how.step.controls(20)[1:]])
-            for lane, i in zip(who, own, strict=True):
-                z = np.zeros((how.step.s, how.step.n + how.step.multipliers))
-                z[:, : how.step.n] = np.outer(controls, v[i] * part * h)
-                how.form.put(blocks, lane, z, np.zeros(how.step.n), part * h)
-            longest = how.packed(np.abs(v[own]) * abs(part * h))
-            put("scale", longest)
-            if how.begins is not None:
-                self._once(state)
-        self.counts[lanes, STEPS] = step
-
-    def _once(self, state: FloatArray) -> None:
-        native, function = self.engine.begins or (None, None)
-        call, work = call_record(), np.zeros(native.work + 8)
-        call[PLACE["steps"]], call[PLACE["enter"]], call[PLACE["every"]] = 1, SOLVED, NEVER
-        call[PLACE["due"]] = NEVER
-        inputs = np.zeros(self.engine.step.driven + 8)
-        call[PLACE["table"]] = inputs.ctypes.data
-        function(state.ctypes.data, work.ctypes.data, call.ctypes.data)
+        self.tally[lanes, STEPS] = step
+        self._unbegun[g] = True
 
     def leave(self, status: NDArray[np.int8]) -> None:
         """Before the first step: which trajectories cannot begin."""
@@ -137,44 +120,43 @@ class FormStepper(Forgetful):
         for k in range(len(self.parts)):
             for name in ("alive", "going", "failed"):
                 self.block(g, name, k)[:, slice(None) if self.engine.form.side else lane] = 0.0
-        self.counts[i, STATUS] = status
+        self.tally[i, STATUS] = status
         if undone:
             every, first, rows = self._rows
-            done = int(self.counts[i, STEPS])
+            done = int(self.tally[i, STEPS])
             if every and done % every == 0 and 0 <= done // every - first < rows.shape[1]:
                 rows[i, done // every - first] = np.nan
-            self.counts[i, STEPS] -= 1
+            self.tally[i, STEPS] -= 1
 
     def restart(self, i: int, step: int, state: FloatArray) -> None:
         """Trajectory i goes on from another state (q, p) before this step, like a new run."""
         g, lane = divmod(i, self.lanes)
         n = self.engine.step.n
         q, p = (np.repeat(x[None], self.size, axis=0) for x in (state[:n], state[n:]))
-        t = float(self._start.t + step * self._start.h)
-        v = np.repeat(self._velocity(i, t, state)[None], self.size, axis=0)
-        self.counts[i, STATUS] = GOING_WELL
-        self._begin(g, np.array([lane]), q, p, v, step)
-        self.counts[i, STEPS] = step
-
-    def _velocity(self, i: int, t: float, state: FloatArray) -> FloatArray:
-        n = self.engine.step.n
-        inputs = self._inputs_at(i, t)
-        return self._rescue(i).velocity(t, state[:n], state[n:], None, inputs[0] if len(inputs) else np.zeros(0))
+        self.tally[i, STATUS] = GOING_WELL
+        own = slice(None) if self.engine.form.side else lane
+        energies = [self.block(g, name)[:, own].copy() for name in ENERGIES if name in self.engine.places]
+        self._begin(g, np.array([lane]), q, p, step)
+        if energies:
+            t = np.array([float(self._start.t + step * self._start.h)])
+            E = self._energies(t, state[None], self.params[i : i + 1])
+            for name, old, choose in zip(ENERGIES, energies, (np.fmin, np.fmax), strict=True):
+                self.block(g, name)[:, own] = choose(old, E)
 
     # ---- the run
 
     @property
     def done(self) -> int:
-        counts = self.counts[: self.size]
+        counts = self.tally[: self.size]
         return int(counts[counts[:, STATUS] == GOING_WELL, STEPS].max(initial=0))
 
     @property
     def furthest(self) -> int:
-        return int(self.counts[: self.size, STEPS].max())
+        return int(self.tally[: self.size, STEPS].max())
 
     def going(self, end: int) -> bool:
         """Whether a trajectory goes on that has done fewer steps than these."""
-        counts = self.counts[: self.size]
+        counts = self.tally[: self.size]
         return bool(((counts[:, STATUS] == GOING_WELL) & (counts[:, STEPS] < end)).any())
 
     def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
@@ -199,9 +181,9 @@ class FormStepper(Forgetful):
         self._rows = every, first, rows
         for g in range(self.groups):
             lanes = slice(g * self.lanes, min((g + 1) * self.lanes, self.size))
-            going = self.counts[lanes, STATUS] == GOING_WELL
+            going = self.tally[lanes, STATUS] == GOING_WELL
             if going.any():
-                self._group(g, lanes, int(self.counts[lanes, STEPS][going].max()), end)
+                self._group(g, lanes, int(self.tally[lanes, STEPS][going].max()), end)
 
     def _group(self, g: int, lanes: slice, now: int, end: int) -> None:
         """One group from a step on; it ends early where an event may lie."""
@@ -212,12 +194,12 @@ class FormStepper(Forgetful):
             if not np.isfinite(self.states[g, 0, : self.engine.places["carry"].start]).all() and done:
                 now, enter = self._last_finite(g, lanes, before, begun, now + done), EASY
                 before, begun = self.states[g].copy(), now
-                if not (self.counts[lanes, STATUS] == GOING_WELL).any():
+                if not (self.tally[lanes, STATUS] == GOING_WELL).any():
                     return
                 continue
             now += done
-            alive = self.counts[lanes, STATUS] == GOING_WELL
-            self.counts[lanes, STEPS][alive] = now
+            alive = self.tally[lanes, STATUS] == GOING_WELL
+            self.tally[lanes, STEPS][alive] = now
             if why == LOOK:
                 return
             if why == FAILED:
@@ -228,7 +210,7 @@ class FormStepper(Forgetful):
                     continue
                 self._rescue_lanes(g, lanes, now)
                 enter = SOLVED
-                if not (self.counts[lanes, STATUS] == GOING_WELL).any():
+                if not (self.tally[lanes, STATUS] == GOING_WELL).any():
                     return
             else:
                 enter = EASY
@@ -244,7 +226,7 @@ class FormStepper(Forgetful):
         row = now // every + 1 - first if every else 0
         width, own = self.row.width, g * self.lanes
         given = {
-            "steps": steps, "enter": enter, "phase": int(self._phase[g]), "due": every - now % every if every else NEVER,
+            "steps": steps, "enter": BEGIN if self._unbegun[g] and enter == EASY else enter, "phase": int(self._phase[g]), "due": every - now % every if every else NEVER,
             "every": every or NEVER, "rows": rows.ctypes.data + 8 * (own * rows.strides[0] // 8 + row * width),
             "lane": rows.strides[0] // 8, "width": width, "kept": self._kept.ctypes.data, "kept_count": len(self._kept),
             "looks": self._noted[own:].ctypes.data, "look_room": self._looks.shape[1],
@@ -261,11 +243,10 @@ class FormStepper(Forgetful):
         for name, value in given.items():
             call[PLACE[name]] = value
         function(self.states[g].ctypes.data, self._scratch.ctypes.data, call.ctypes.data)
+        self._unbegun[g] = False
         done = int(self._phase[g]) + int(call[PLACE["done"]])
         self._phase[g] = call[PLACE["phase"]]
         return done // phases, int(call[PLACE["why"]])
-
-    _scratch = np.zeros(0)
 
     def _last_finite(self, g: int, lanes: slice, before: FloatArray, begun: int, now: int) -> int:
         """A state is not finite: go back to the last step after which all are, and end those that go no further."""
@@ -285,7 +266,7 @@ class FormStepper(Forgetful):
         lost = ~np.isfinite(np.concatenate([q, p], axis=1)).all(axis=1)
         self.states[g], self._phase[g] = before, phase
         own = np.arange(lanes.start, lanes.stop)
-        self.counts[own[self.counts[own, STATUS] == GOING_WELL], STEPS] = good
+        self.tally[own[self.tally[own, STATUS] == GOING_WELL], STEPS] = good
         for i in own[lost[: len(own)]]:
             self._failure = Failure(NOT_FINITE, np.inf, 0, 0.0)
             self.end(int(i), NOT_FINITE, undone=False)
@@ -327,12 +308,12 @@ class FormStepper(Forgetful):
     def _rescue_lanes(self, g: int, lanes: slice, now: int, replay: bool = False) -> None:
         """Solve the step of the lanes where it failed; a trajectory where that fails, too, ends here."""
         how, phase = self.engine, int(self._phase[g])
-        h, n = float(self._start.h) * self.parts[phase], how.step.n
+        h = float(self._start.h) * self.parts[phase]
         failed = self.block(g, "failed", phase)[0]
         blocks = {name: self.states[g, phase, place] for name, place in how.places.items()}
         for lane in range(self.lanes) if self.lanes > 1 else range(1):
             i = lanes.start + lane
-            if failed[lane] == 0.0 or i >= self.size or self.counts[i, STATUS] != GOING_WELL:
+            if failed[lane] == 0.0 or i >= self.size or self.tally[i, STATUS] != GOING_WELL:
                 continue
             q, p = (how.unpacked(blocks[name])[lane] for name in ("q", "p"))
             t = float(self._start.t) + now * float(self._start.h)
@@ -352,8 +333,7 @@ class FormStepper(Forgetful):
                 blocks[name][:, own] = 0.0
             blocks["spent"][:, own] += solved.iterations
             if not replay and now:
-                self.counts[i, CONTINUED] += 1
-        del n
+                self.tally[i, CONTINUED] += 1
 
     # ---- events
 
@@ -366,13 +346,62 @@ class FormStepper(Forgetful):
         self._noted[:, 0] = 0.0
         return who, found.copy()
 
+    @property
+    def last(self) -> FloatArray:
+        """The leading coefficients of each trajectory's last step, by which a check judges the next, (size, n)."""
+        found = [self._last(g) for g in range(self.groups)]
+        return np.concatenate(found)[: self.size]
+
+    def _last(self, g: int) -> FloatArray:
+        block = self.block(g, "last")
+        return block[:, :1].T.copy() if self.engine.form.side else block.T.copy()
+
+    def set_last(self, i: int, lead: FloatArray) -> None:
+        g, lane = divmod(i, self.lanes)
+        if self.engine.form.side:
+            self.block(g, "last")[:] = lead[:, None]
+        else:
+            self.block(g, "last")[:, lane] = lead
+
+    # ---- single steps
+
+    @cached_property
+    def singles(self) -> SingleSteps:
+        return SingleSteps(self.engine.system, self.engine.method)
+
+    def driving(self, t: FloatArray, lengths: FloatArray, phase: int = 0) -> FloatArray | None:
+        """The inputs at the nodes of single steps, (K, r, channels), where there are any."""
+        inputs, c = self._start.inputs, self.engine.method.table.c
+        nodes = self.offsets[phase] + self.parts[phase] * c
+        return None if inputs is None else inputs.nodes(t, lengths, nodes, None)
+
+    def polynomials(self, starts: FloatArray) -> tuple[FloatArray, int]:
+        """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""
+        z, _ = self.solved_steps(starts, np.full(len(starts), float(self._start.h)))
+        failed = np.flatnonzero(np.isnan(z[:, 0, 0]))
+        return z, int(failed[0]) if len(failed) else len(z)
+
+    def solved_steps(self, starts: FloatArray, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The increments z, (K, s, n), and impulses, (K, n), of single steps; NaN where one is not solved."""
+        return self.singles.solved(starts, lengths, self._start.params, self.driving(starts[:, 0], lengths))
+
+    def single_steps(self, starts: FloatArray, lengths: FloatArray) -> FloatArray:
+        """The states (q, p) after single steps of these lengths; NaN where one is not solved."""
+        states = starts.copy()
+        for k, part in enumerate(self.parts):
+            driven = self.driving(starts[:, 0], lengths, k)
+            z, impulses = self.singles.solved(states, part * lengths, self._start.params, driven)
+            states[:, 1:] += np.concatenate([z[:, -1], impulses], axis=1)
+            states[:, 0] += part * lengths
+        return states[:, 1:]
+
     # ---- what is told
 
     def steps(self) -> NDArray[np.int64]:
-        return self.counts[: self.size, STEPS].copy()
+        return self.tally[: self.size, STEPS].copy()
 
     def status(self) -> NDArray[np.int8]:
-        return self.counts[: self.size, STATUS].astype(np.int8)
+        return self.tally[: self.size, STATUS].astype(np.int8)
 
     def at(self) -> FloatArray:
         states = [
@@ -387,9 +416,9 @@ class FormStepper(Forgetful):
         return block.transpose(0, 2, 1).reshape(-1, len(self.parts))[: self.size]
 
     def spent(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        return self._numbers("spent").sum(axis=1).astype(np.int64), self.counts[: self.size, CONTINUED].copy()
+        return self._numbers("spent").sum(axis=1).astype(np.int64), self.tally[: self.size, CONTINUED].copy()
 
-    def counts_(self) -> dict[str, Any]:
+    def counts(self) -> dict[str, Any]:
         iterations, continued = self.spent()
         return {
             "newton_iterations": int(iterations.sum()),
@@ -401,12 +430,15 @@ class FormStepper(Forgetful):
         return self._failure if (self.status() != GOING_WELL).any() else None
 
     def finish(self, standing: Any) -> None:
-        """Nothing is computed on the way."""
+        """The range of the energy."""
+        if "lowest" in self.engine.places:
+            for k, name in enumerate(ENERGIES):
+                standing.energy[:, k] = self._numbers(name)[:, 0]
 
     def count_from(self, step: int) -> None:
         """Before the first step: as if so many had been done, so that time counts these, too."""
         self.states[:, :, self.engine.places["t"]] = step
-        self.counts[: self.size, STEPS] = step
+        self.tally[: self.size, STEPS] = step
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Copies of all that the steps to come depend on, a row for each trajectory."""
@@ -418,7 +450,7 @@ class FormStepper(Forgetful):
             found = lasting.transpose(0, 3, 1, 2).reshape(self.groups * self.lanes, -1)
         phase = np.repeat(self._phase, self.lanes)[: self.size]
         further = np.stack([phase, np.full(self.size, how.layout)], axis=1)
-        integers = np.concatenate([self.counts[: self.size], further], axis=1)
+        integers = np.concatenate([self.tally[: self.size], further], axis=1)
         return {"state": found[: self.size].copy(), "integers": integers}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -428,7 +460,7 @@ class FormStepper(Forgetful):
                 "the trajectories stand as another version of leastaction has left them; go on with the version that "
                 "wrote them"
             )
-        self.counts[: self.size] = integers[:, :3]
+        self.tally[: self.size] = integers[:, :3]
         padded = np.concatenate([state["state"], np.repeat(state["state"][-1:], self.groups * self.lanes - self.size, 0)])
         count = int(how.lasting.sum())
         if how.form.side:
@@ -439,3 +471,4 @@ class FormStepper(Forgetful):
         for i in range(self.size, self.groups * self.lanes):
             self.block(i // self.lanes, "alive")[:, i % self.lanes] = 0.0
         self._phase[:] = integers[:: self.lanes, -2][: self.groups]
+        self._unbegun[:] = False

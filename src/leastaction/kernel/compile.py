@@ -53,7 +53,7 @@ _WIDE = {"avx2", "fma", "avx512f"}  # what decides how vectors are computed with
 LONG = 4_000  # instructions and outputs of a Program beyond which LLVM's passes gain nothing …
 LONG_AND_RARE = 1_000  # … or too little for code that runs once in a step at most
 LONG_PIECE = 500  # instructions of one function of such a Program
-LONG_RUN = 20_000  # the same of all pieces of a run
+LONG_RUN = 100_000
 ITERATING = {"first", "again", "hard", "harder"}  # pieces of a run whose result another iteration checks
 
 

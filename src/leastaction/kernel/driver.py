@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 # What a run is told and what it tells, one integer each; addresses are those of arrays.
 CALL = (
     "steps",  # to do: of a composition, those of its factors
-    "enter",  # how the first step begins: EASY, HARD where the cheap way has failed, SOLVED where it is solved
+    "enter",  # how the first step begins: EASY; HARD where the cheap way has failed; SOLVED; BEGIN, trajectories do
     "phase",  # of a composition: the factor with which the run begins
     "due", "every",  # steps until a state is stored, and from then on
     "rows", "lane", "width",  # where: the next row of the first lane, numbers between lanes, numbers of a row
@@ -34,7 +34,7 @@ CALL = (
     "done", "why",  # answers: steps done, and why it ended
 )  # fmt: skip
 PLACE = {name: k for k, name in enumerate(CALL)}
-EASY, HARD, SOLVED = 0, 1, 2
+EASY, HARD, SOLVED, BEGIN = 0, 1, 2, 3
 FINISHED, FAILED, LOOK = 0, 1, 2  # why a run ended
 RESTING = 8  # steps that begin the hard way after a step for which the cheap one failed
 
@@ -240,6 +240,9 @@ def _run(names: Sequence[str], shape: Shape) -> str:
         if shape.inputs[0]:
             _drive(c, shape, c.get(table, "ptr"), block("inputs"), given)
         how = c.get(enter)
+        if "begin" in names:
+            with c.when(c.op(f"icmp eq i64 {how}, {BEGIN}")):
+                _begin(c, shape, where)
         if "first" in names:
             with c.when(c.op(f"icmp ne i64 {how}, {SOLVED}")):
                 hard = c.op(f"icmp eq i64 {how}, {HARD}")
@@ -281,6 +284,16 @@ def _run(names: Sequence[str], shape: Shape) -> str:
     answer("done", c.get(k))
     answer("phase", c.get(phase))
     return c.finished("i64 @run(ptr %states, ptr %work, ptr %call)", f"i64 {c.get(k)}")
+
+
+def _begin(c: _Code, shape: Shape, where: str) -> None:
+    """What trajectories begin with, in the state of every factor of a composition."""
+    first = c.get(where, "ptr")
+    with c.each(shape.phases) as k:
+        state = c.at(first, c.mul(k, shape.size))
+        if shape.phases > 1:
+            c.copy(state, first, shape.handed)
+        c.do(f"call void @begin(ptr {state}, ptr {state}, ptr %work)")
 
 
 def _drive(c: _Code, shape: Shape, table: str, inputs: str, given: Callable[[str], str]) -> None:

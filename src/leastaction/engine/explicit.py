@@ -35,7 +35,7 @@ class Explicit(Form):
     def hands_on(self) -> bool:
         return len(self.ends) == 2 and not self.step.channels
 
-    def own_blocks(self) -> Blocks:
+    def handed_blocks(self) -> Blocks:
         return [("force", self.n if self.hands_on else 0)]
 
     def _force(self, B: Builder, x: Values, q: Any, share: Any, node: int) -> list[Any]:

@@ -114,6 +114,10 @@ class Form:
         """Tables whose last row is repeated in lanes without a point."""
         return frozenset()
 
+    def handed_blocks(self) -> Blocks:
+        """What a factor of a composition hands on to the next one, beside q and p and what rounding left of them."""
+        return []
+
     def own_blocks(self) -> Blocks:
         """What the state holds beside what all forms hold."""
         return []
@@ -143,7 +147,7 @@ class Form:
         nodes = len(step.method.table.c)
         count = w(nodes) if self.side else nodes
         found = [
-            ("q", w(n)), ("p", w(n)), ("carry", 2 * w(n)), ("params", step.params), ("inputs", step.channels * count),
+            ("q", w(n)), ("p", w(n)), ("carry", 2 * w(n)), *self.handed_blocks(), ("params", step.params), ("inputs", step.channels * count),
             ("scale", w(n)), ("length", w(n)), *((name, 1) for name in SINGLE),
             ("mass", 0 if self.mass.fixed or not self.mass.constant else self.mass.size),
             *self.own_blocks(),

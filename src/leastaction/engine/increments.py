@@ -49,8 +49,7 @@ class Newton(Form):
 
     def begin(self) -> Program:
         B, rows, x = self.opened()
-        found = B.at(self.one.before, x | {"t": [self.time(x, 0.0)], "z": x["unknowns"]})
-        v, h, d = self.velocity(B, rows, x), x["h"][0], self.controls
+        v, h, d, found = self.velocity(B, rows, x), x["h"][0], self.controls, {}
         found["unknowns"] = [(h * a) * c for c in d for a in v] + [0.0] * (self.s * self.step.multipliers)
         return self.begun(B, x, found | {"scale": [abs(h * a) for a in v]})
 
@@ -71,7 +70,9 @@ class Newton(Form):
     def _iteration(self, first: bool) -> Program:
         B, rows, x = self.opened()
         one, n = self.one, self.n
-        at = B.at(one.first, x | {"t": [self.time(x, 0.0)], "z": x["unknowns"]})
+        given = x | {"t": [self.time(x, 0.0)], "z": x["unknowns"]}
+        before = B.at(one.before, given) if first else {}
+        at = B.at(one.first, given | before)
         N = len(at["right"])
         solved = substitute(_filled(B, (N, N), one.pattern, at["factors"], one.constants), at["right"])
         dz = [solved[one.unknowns.index(i)] for i in range(N)]
@@ -82,7 +83,7 @@ class Newton(Form):
         finite = total(dz) - total(dz)
         after["failed"] = [after["failed"][0] | finite.op("ne", 0.0)]
         after["going"] = [after["going"][0] & ~after["failed"][0]]
-        after |= {"unknowns": z, "pushed": at["impulse"], "more": more}
+        after |= {"unknowns": z, "pushed": at["impulse"], "more": more, **before}
         if self.width == 1:
             return B.finished(**after)
         wants = x["alive"][0] if first else x["going"][0]
@@ -117,8 +118,6 @@ class Newton(Form):
         ahead, memory, choice = self.foreseen(rows, x, out, z, [1.0 / a.op("max", 1e-280) for a in lengths])
         new = [ahead.propose(row, choice) for row in memory]
         out["unknowns"] = self._flat(new)
-        after = x | {name: out[name] for name in ("q", "p", "t")}
-        out |= B.at(self.one.before, after | {"t": [self.time(x | out, 0.0)], "z": x["unknowns"]})
         return self.closed(B, x, self.scaled(rows, out, new[:n]))
 
     def put(self, x: Mapping[str, FloatArray], lane: int, z: FloatArray, impulse: FloatArray, h: float) -> None:

@@ -119,6 +119,17 @@ class Engine:
     def tables(self, h: float) -> FloatArray:
         return np.broadcast_to(self.form.rows.numbers(h), (self.form.rows.size, self.lanes))
 
+    @cached_property
+    def _unit_tables(self) -> tuple[FloatArray, NDArray[np.float64]]:
+        """The tables at h = 1, and the power of h, −1, 0 or 1, that is a factor of each row."""
+        one, two = (self.form.rows.numbers(h) for h in (1.0, 2.0))
+        return one, np.select([(two == one * 2.0**k).all(axis=1) for k in (0, 1)], [0.0, 1.0], -1.0)
+
+    def tables_in_passing(self, h: float) -> FloatArray:
+        """Tables for a single step, quickly: their last bits are not those by which a long run keeps its energy."""
+        one, power = self._unit_tables
+        return np.broadcast_to(one * (h**power)[:, None], (len(one), self.lanes))
+
     def packed(self, x: FloatArray) -> FloatArray:
         """q or p of the trajectories side by side, (width, n), as a block, (values, lanes)."""
         if not self.form.side:

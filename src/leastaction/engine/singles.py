@@ -54,7 +54,7 @@ class SingleSteps:
         places = how.places
         state[: places["tables"].start] = 0.0
         if h != self._h:
-            state[places["tables"]], self._h = how.tables(h), h
+            state[places["tables"]], self._h = how.tables_in_passing(h), h
         q, p = start[None, 1 : 1 + n], start[None, 1 + n :]
         state[places["q"]], state[places["p"]] = how.packed(q), how.packed(p)
         state[places["params"]] = params[:, None]

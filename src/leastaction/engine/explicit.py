@@ -52,27 +52,32 @@ class Explicit(Form):
 
     def pieces(self) -> dict[str, Program]:
         B, rows, x = self.opened()
+        move, impulse, late = self._step(B, x)
+        out = self.landed(B, rows, x, move, impulse, [abs(a) for a in move])
+        return {"land": self.closed(B, x, out | {"force": late})}
+
+    def solution(self, B: Builder, rows: Any, x: Values) -> Any:
+        move, impulse, _ = self._step(B, x)
+        return [[a] for a in move], impulse
+
+    def _step(self, B: Builder, x: Values) -> tuple[list[Any], list[Any], list[Any]]:
+        """z, the impulse and the force at the end."""
         h, n, ends = x["h"][0], self.n, self.ends
-        table = stencils(self.step.samples(self.step.terms[0]), h)
-        weights = table.weights.tolist()
-        inverse, nothing = self.inverse_mass(B, x), [B.number(0.0)] * n
-        early, late = nothing, nothing
+        weights = stencils(self.step.samples(self.step.terms[0]), h).weights.tolist()
+        nothing = [B.number(0.0)] * n
+        kick, late = nothing, nothing
         if 0.0 in ends:
             i = ends[0.0]
             early = x["force"] if self.hands_on else self._force(B, x, x["Q"], 0.0, i)
-        kick = [weights[ends[0.0]] * a for a in early] if 0.0 in ends else nothing
+            kick = [weights[i] * a for a in early]
         pushed = [p + k for p, k in zip(x["P"], self._less_at_rest(B, x, kick), strict=True)]
-        move = [h * row[0] for row in self.mass.solve(inverse, [[a] for a in pushed])]
-        if 1.0 in ends:
-            i = ends[1.0]
-            q = [a + (b + c) for a, b, c in zip(x["Q"], move, x["lost"], strict=True)]
-            late = self._force(B, x, q, h, i)
-            impulse = [k + weights[i] * a for k, a in zip(kick, late, strict=True)]
-        else:
-            impulse = kick
-        out = self.landed(B, rows, x, move, impulse, [abs(a) for a in move])
-        out |= {"force": late, **self.lifted(rows, x, [[a] for a in move], impulse)}
-        return {"land": self.closed(B, x, out)}
+        move = [h * row[0] for row in self.mass.solve(self.inverse_mass(B, x), [[a] for a in pushed])]
+        if 1.0 not in ends:
+            return move, kick, late
+        i = ends[1.0]
+        q = [a + (b + c) for a, b, c in zip(x["Q"], move, x["lost"], strict=True)]
+        late = self._force(B, x, q, h, i)
+        return move, [k + weights[i] * a for k, a in zip(kick, late, strict=True)], late
 
     def _less_at_rest(self, B: Builder, x: Values, kick: list[Any]) -> list[Any]:
         """The kick less Σ_i b_i a(t_i), a being the momentum at rest."""

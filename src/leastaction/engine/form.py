@@ -85,7 +85,7 @@ class Form:
     lanes   numbers of a value: trajectories side by side, or, of one trajectory, points of its step
     width   trajectories side by side
     watch   what looks for events, or None
-    lifts   whether `land` leaves z, the increments at the control points, and the impulse in the state
+    lifts   whether z, the increments at the control points, and the impulse are left in the state (`lift`)
     energy_of   the system of which the range of the energy is found, or None
     """
 
@@ -241,13 +241,21 @@ class Form:
                  "started": [1.0], "going": [0.0], "failed": [0.0]}  # fmt: skip
         return found
 
-    def lifted(self, rows: Rows, x: Values, z: Sequence[Row], impulse: Row) -> Values:
-        """z, the impulse and the state at the start of the step, number by number, for those who look at the step."""
-        if not self.lifts:
-            return {}
+    def solution(self, B: Builder, rows: Rows, x: Values) -> tuple[list[Row], Row]:
+        """z at the control points, a row for each coordinate, and the impulse, of a step that is solved."""
+        raise NotImplementedError
+
+    def lift(self) -> Program:
+        """z, the impulse and the state at the start of the step, number by number, for those who look at the step. It is
+        a Program of its own, so that nobody who looks changes a bit of `land`.
+        """
+        B, rows, x = self.opened()
+        z, impulse = self.solution(B, rows, x)
         every = [numbers(rows, row, self.s) for row in z]
-        return {"z": [every[j][v] for v in range(self.s) for j in range(self.n)],
-                "impulse": numbers(rows, impulse, self.n), "from": [*x["Q"], *x["P"]]}  # fmt: skip
+        return B.finished(**{
+            "z": [every[j][v] for v in range(self.s) for j in range(self.n)],
+            "impulse": numbers(rows, impulse, self.n), "from": [*x["Q"], *x["P"]],
+        })  # fmt: skip
 
     def scaled(self, rows: Rows, out: Values, Z: Sequence[Row]) -> Values:
         """The scale of each coordinate in the next step, from its predicted places."""

@@ -184,19 +184,26 @@ class Gauss(Form):
         whole, part = rows.number(beta, 0), rows.number(gamma, 0)
         move = rows.packed([whole * a + (part * a + b) for a, b in solved])
         out = self.landed(B, rows, x, move, impulse, rows.packed([size(row) for row in Z]))
-        if self.lifts:
-            out |= self.lifted(rows, x, self._controls(B, rows, x, kicks), impulse)
         P = numbers(rows, out["p"], self.n)
         ahead = self._placed(B, rows, x, kicks, P, "ahead A")
         out = self.scaled(rows, out, ahead)
         return self.closed(B, x, out | {"Z": [y for row in ahead for y in row]})
 
-    def _controls(self, B: Builder, rows: Rows, x: Values, kicks: Sequence[Row]) -> list[Row]:
-        """z at the control points, from the velocities V = M⁻¹ (p + N w f) at the nodes."""
-        inverse = self.inverse_mass(B, x)
+    def solution(self, B: Builder, rows: Rows, x: Values) -> tuple[list[Row], Row]:
+        Z = self.by_coordinate(x["Z"])
+        if not self.soft:
+            return self._hard_solution(B, rows, x, Z, self.by_coordinate(x["V"]))
+        kicks, inverse = self._kicks(B, rows, x, Z), self.inverse_mass(B, x)
         P = [[p + a for a in rows.product("places", row)] for p, row in zip(x["P"], kicks, strict=True)]
         V = self.mass.solve(inverse, P)
-        return [rows.product("lift", self._weighed(rows, row)) for row in V]
+        return [rows.product("lift", self._weighed(rows, row)) for row in V], rows.sums(kicks)
+
+    def _hard_solution(
+        self, B: Builder, rows: Rows, x: Values, Z: Sequence[Row], V: Sequence[Row]
+    ) -> tuple[list[Row], Row]:
+        (f,) = self._given(B, self._nodes(x, rows, Z, V), "f")
+        impulse = rows.packed([total(numbers(rows, self._weighed(rows, row), self.s)) for row in f])
+        return [rows.product("lift", self._weighed(rows, row)) for row in V], impulse
 
     # ---- with derivatives
 
@@ -330,13 +337,9 @@ class Gauss(Form):
 
     def _land_hard(self) -> Program:
         B, rows, x = self.opened()
-        Z, V = self.by_coordinate(x["Z"]), self.by_coordinate(x["V"])
-        (f,) = self._given(B, self._nodes(x, rows, Z, V), "f")
-        impulse = rows.packed([total(numbers(rows, self._weighed(rows, row), self.s)) for row in f])
-        z = [rows.product("lift", self._weighed(rows, row)) for row in V]
+        z, impulse = self._hard_solution(B, rows, x, self.by_coordinate(x["Z"]), self.by_coordinate(x["V"]))
         move = rows.packed([rows.number(row, self.s - 1) for row in z])
         out = self.landed(B, rows, x, move, impulse, rows.packed([size(row) for row in z]))
-        out |= self.lifted(rows, x, z, impulse)
         ahead, memory, choice = self.foreseen(rows, x, out, z)
         if self.s > WHOLE:
             Z, V = ([apply(rows, ahead.cut(name, choice), row) for row in memory] for name in ("ahead", "faster"))

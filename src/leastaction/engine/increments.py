@@ -98,6 +98,9 @@ class Newton(Form):
         after: Values = {"pushed": impulse, "more": [0.0] * self.n, "failed": [~sound]}
         return B.finished(**(wanted(x, x["alive"][0], after) if self.width > 1 else after))
 
+    def solution(self, B: Builder, rows: Rows, x: Values) -> tuple[list[Row], Row]:
+        return self._rows_of(x["unknowns"])[: self.n], [a + b for a, b in zip(x["pushed"], x["more"], strict=True)]
+
     def _land(self) -> Program:
         B, rows, x = self.opened()
         n, step = self.n, self.step
@@ -109,7 +112,6 @@ class Newton(Form):
         ]
         x["carry"] = [*x["carry"][:n], *late]
         out = self.landed(B, rows, x, [row[-1] for row in z[:n]], pushed, [size(row) for row in z[:n]])
-        out |= self.lifted(rows, x, z[:n], pushed)
         lengths = list(out["length"])
         if step.multipliers:
             strength = [size(row) for row in z[n:]]
@@ -178,13 +180,17 @@ class Chord(Form):
             return B.finished(**after)
         return B.finished(**wanted(x, x["alive"][0] if first else x["going"][0], after))
 
+    def solution(self, B: Builder, rows: Rows, x: Values) -> tuple[list[Row], Row]:
+        own, z = self._read(x)
+        _, impulse = chord_equations(self.step, rows, B, own, z)
+        return z, rows.packed(impulse)
+
     def _land(self) -> Program:
         B, rows, x = self.opened()
         own, z = self._read(x)
         _, impulse = chord_equations(self.step, rows, B, own, z)
         move, pushed = rows.packed([rows.number(row, self.s - 1) for row in z]), rows.packed(impulse)
         out = self.landed(B, rows, x, move, pushed, rows.packed([size(row) for row in z]))
-        out |= self.lifted(rows, x, z, pushed)
         ahead, memory, choice = self.foreseen(rows, x, out, z)
         new = [ahead.propose(row, choice) for row in memory]
         out["Z"] = [y for row in new for y in row]

@@ -69,6 +69,8 @@ class Engine:
     def easy(self) -> dict[str, Program]:
         begin = self.form.begin()
         found = ({} if begin is None else {"begin": begin}) | self.form.pieces()
+        if self.form.lifts:
+            found["lift"] = self.form.lift()
         if self.form.watch is not None:
             found["check"] = self.form.check()
         if self.form.energy_of is not None:

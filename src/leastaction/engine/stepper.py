@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,15 @@ ENERGIES = ("lowest", "highest")
 NEVER = 2**62
 STATUS, STEPS, CONTINUED = 0, 1, 2
 MOST_LOOKS = 256
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A group between two native runs."""
+
+    states: FloatArray
+    phase: int
+    unbegun: bool
 
 
 class FormStepper(Forgetful):
@@ -187,13 +197,12 @@ class FormStepper(Forgetful):
 
     def _group(self, g: int, lanes: slice, now: int, end: int) -> None:
         """One group from a step on; it ends early where an event may lie."""
-        enter, before = EASY, self.states[g].copy()
-        begun = now
+        enter, before, begun = EASY, self._snapshot(g), now
         while now < end:
             done, why = self._native(g, now, end, enter)
             if not np.isfinite(self.states[g, 0, : self.engine.places["carry"].start]).all() and done:
                 now, enter = self._last_finite(g, lanes, before, begun, now + done), EASY
-                before, begun = self.states[g].copy(), now
+                before, begun = self._snapshot(g), now
                 if not (self.tally[lanes, STATUS] == GOING_WELL).any():
                     return
                 continue
@@ -208,7 +217,7 @@ class FormStepper(Forgetful):
                     if self.lanes == 1:
                         self.block(g, "resting", int(self._phase[g]))[:] = RESTING
                     continue
-                self._rescue_lanes(g, lanes, now)
+                self._rescue_lanes(g, lanes, now, before, begun)
                 enter = SOLVED
                 if not (self.tally[lanes, STATUS] == GOING_WELL).any():
                     return
@@ -248,23 +257,26 @@ class FormStepper(Forgetful):
         self._phase[g] = call[PLACE["phase"]]
         return done // phases, int(call[PLACE["why"]])
 
-    def _last_finite(self, g: int, lanes: slice, before: FloatArray, begun: int, now: int) -> int:
+    def _snapshot(self, g: int) -> Snapshot:
+        return Snapshot(self.states[g].copy(), int(self._phase[g]), bool(self._unbegun[g]))
+
+    def _back(self, g: int, to: Snapshot) -> None:
+        self.states[g], self._phase[g], self._unbegun[g] = to.states, to.phase, to.unbegun
+
+    def _last_finite(self, g: int, lanes: slice, before: Snapshot, begun: int, now: int) -> int:
         """A state is not finite: go back to the last step after which all are, and end those that go no further."""
-        good, bad = begun, now
-        place, phase = self.engine.places["carry"].start, 0
+        good, bad, place = begun, now, self.engine.places["carry"].start
         while bad - good > 1:
-            self.states[g], middle = before, (good + bad) // 2
-            self._phase[g] = phase
-            self._replayed(g, lanes, good, middle)
+            middle = (good + bad) // 2
+            self._replay(g, lanes, before, good, middle)
             if np.isfinite(self.states[g, 0, :place]).all():
-                before, good = self.states[g].copy(), middle
+                before, good = self._snapshot(g), middle
             else:
                 bad = middle
-        self.states[g] = before
-        self._replayed(g, lanes, good, bad)
+        self._replay(g, lanes, before, good, bad)
         q, p = (self.engine.unpacked(self.block(g, name)) for name in ("q", "p"))
         lost = ~np.isfinite(np.concatenate([q, p], axis=1)).all(axis=1)
-        self.states[g], self._phase[g] = before, phase
+        self._back(g, before)
         own = np.arange(lanes.start, lanes.stop)
         self.tally[own[self.tally[own, STATUS] == GOING_WELL], STEPS] = good
         for i in own[lost[: len(own)]]:
@@ -272,15 +284,16 @@ class FormStepper(Forgetful):
             self.end(int(i), NOT_FINITE, undone=False)
         return good
 
-    def _replayed(self, g: int, lanes: slice, begin: int, end: int) -> None:
-        """The steps once more that a run has done already."""
+    def _replay(self, g: int, lanes: slice, before: Snapshot, begin: int, end: int) -> None:
+        """The steps once more, from a snapshot, that a run has done already."""
+        self._back(g, before)
         now, enter = begin, EASY
         while now < end:
             done, why = self._native(g, now, end, enter)
             now, enter = now + done, EASY
             if why == FAILED:
                 try:
-                    self._rescue_lanes(g, lanes, now, replay=True)
+                    self._rescue_lanes(g, lanes, now)
                 except Unsolved:
                     return
                 enter = SOLVED
@@ -305,35 +318,49 @@ class FormStepper(Forgetful):
         who = np.array([i]) if start.inputs.batch > 1 else None
         return np.asarray(start.inputs.nodes(np.array([t]), np.array([h]), nodes, who)[0], float)
 
-    def _rescue_lanes(self, g: int, lanes: slice, now: int, replay: bool = False) -> None:
-        """Solve the step of the lanes where it failed; a trajectory where that fails, too, ends here."""
+    def _rescue_lanes(
+        self, g: int, lanes: slice, now: int, before: Snapshot | None = None, begun: int = 0
+    ) -> None:  # fmt: skip
+        """Solve the step of the lanes where it failed. A trajectory where that fails, too, ends here; where steps are
+        replayed, nothing `before` is known, Unsolved is raised.
+        """
         how, phase = self.engine, int(self._phase[g])
         h = float(self._start.h) * self.parts[phase]
-        failed = self.block(g, "failed", phase)[0]
         blocks = {name: self.states[g, phase, place] for name, place in how.places.items()}
-        for lane in range(self.lanes) if self.lanes > 1 else range(1):
+        for lane in range(self.lanes):
             i = lanes.start + lane
-            if failed[lane] == 0.0 or i >= self.size or self.tally[i, STATUS] != GOING_WELL:
+            if blocks["failed"][0, lane] == 0.0 or i >= self.size or self.tally[i, STATUS] != GOING_WELL:
                 continue
             q, p = (how.unpacked(blocks[name])[lane] for name in ("q", "p"))
             t = float(self._start.t) + now * float(self._start.h)
+            begin = t + self.offsets[phase] * float(self._start.h)
             try:
-                solved = self._rescue(i).solve(
-                    t + self.offsets[phase] * float(self._start.h), q, p, h, None, self._inputs_at(i, t, phase)
-                )
+                solved = self._rescue(i).solve(begin, q, p, h, None, self._inputs_at(i, t, phase))
             except Unsolved as error:
-                if replay:
+                if before is None:
                     raise
                 self._failure = error.failure
                 self.end(i, error.failure.status, undone=False)
+                if phase:
+                    self._stand(g, lane, lanes, before, begun, now)
                 continue
             how.form.put(blocks, lane, solved.z, solved.impulse, h)
             own = slice(None) if how.form.side else lane
             for name in ("failed", "going"):
                 blocks[name][:, own] = 0.0
             blocks["spent"][:, own] += solved.iterations
-            if not replay and now:
+            if before is not None and now:
                 self.tally[i, CONTINUED] += 1
+
+    def _stand(self, g: int, lane: int, lanes: slice, before: Snapshot, begun: int, now: int) -> None:
+        """A trajectory that fails inside a step of a composition stands where the step began."""
+        here, own = self._snapshot(g), slice(None) if self.engine.form.side else lane
+        self._replay(g, lanes, before, begun, now)
+        home = {name: self.block(g, name)[:, own].copy() for name in ("q", "p")}
+        self._back(g, here)
+        for k in range(len(self.parts)):
+            for name, values in home.items():
+                self.block(g, name, k)[:, own] = values
 
     # ---- events
 

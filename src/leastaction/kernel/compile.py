@@ -234,7 +234,8 @@ def compile_run(pieces: Mapping[str, Program], shape: Shape, same: frozenset[str
         texts.append(lowered.text)
         work = max(work, lowered.work)
     texts.append(driver(tuple(pieces), shape))
-    code = _linked(lambda: link_ir(texts, []), "run", key="\n".join(texts), effort=effort)
+    # Pieces stay apart: inlined, a product of one piece could be contracted with a sum of the next.
+    code = _linked(lambda: link_ir(texts, list(pieces)), "run", key="\n".join(["apart", *texts]), effort=effort)
     return Native(int(code["run"]), 0, 0, work, code)
 
 

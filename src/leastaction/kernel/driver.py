@@ -259,12 +259,12 @@ def _run(names: Sequence[str], shape: Shape) -> str:
         with c.when(c.get(going, "i1")):
             if "carry" in names:
                 _carry(c, shape, block, given, address, piece)
+            if "lift" in names:
+                piece("lift")
             piece("land")
             if "check" in names:
                 piece("check")
                 _look(c, shape, block, given, answer, c.get(k), going)
-            if "reduce" in names:
-                piece("reduce")
             c.put(k, c.add(c.get(k), 1))
             whole = c.variable("true", "i1")
             if shape.phases > 1:
@@ -276,6 +276,8 @@ def _run(names: Sequence[str], shape: Shape) -> str:
             if shape.inputs[0]:
                 c.put(table, c.at(c.get(table, "ptr"), given("table_step")), "ptr")
             with c.when(c.get(whole, "i1")):
+                if "reduce" in names:
+                    piece("reduce")
                 c.put(due, c.add(c.get(due), -1))
                 with c.when(c.op(f"icmp eq i64 {c.get(due)}, 0")):
                     c.put(due, every)

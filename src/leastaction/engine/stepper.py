@@ -498,4 +498,5 @@ class FormStepper(Forgetful):
         for i in range(self.size, self.groups * self.lanes):
             self.block(i // self.lanes, "alive")[:, i % self.lanes] = 0.0
         self._phase[:] = integers[:: self.lanes, -2][: self.groups]
-        self._unbegun[:] = False
+        for g in range(self.groups):
+            self._unbegun[g] = bool((self.block(g, "started") == 0.0).any())

@@ -32,7 +32,7 @@ Blocks = list[tuple[str, int]]
 
 # Blocks with one number for a trajectory, the same in all lanes where its points lie side by side.
 SINGLE = (*STATE, "spent", "most", "t", "t0", "h", "period", "alive", "started", "resting", "choice", "doubt", "urgent", "which")
-VELOCITY_ITERATIONS = 4  # where L is not quadratic in v; the energy's error is the square of the velocity's
+VELOCITY_ITERATIONS = 3  # from the polynomial's velocity; the energy's error is the square of the velocity's
 FADING = 0.5  # the length of an old step counts half as much with every step
 SHORTEST, LONGEST = 1 / 8, 2.0  # a predicted step as a scale: at least and at most so much of the latest steps
 RESOLVED = 2.0**-24  # … and at least this part of q: shorter steps are not resolved
@@ -98,7 +98,9 @@ class Form:
         self.step, self.lanes, self.width, self.watch, self.energy_of = step, lanes, width, watch, energy_of
         self.n, self.s, self.mass = step.n, step.s, mass_of(step)
         self.side = lanes > width
-        self.lifts = lifts or watch is not None
+        # Where L is not quadratic in v, the energy's velocity is found from that of the step's polynomial.
+        curved = energy_of is not None and energy_of.hessian.depends("Lvv", "v")
+        self.lifts = lifts or watch is not None or curved
         tables = self.tables()
         self.rows: Any = SideBySide(tables, lanes, None, self.padded()) if self.side else Lying(tables)
         self.blocks = self._blocks()
@@ -292,10 +294,16 @@ class Form:
     def reduce(self) -> Program:
         """The range of E = p·v − L over the steps, L_v(t, q, v) = p."""
         B, rows, x = self.opened()
-        system, v = self.energy_of, self.velocity(B, rows, x)
+        system, n, s = self.energy_of, self.n, self.s
         first = system.hessian.select("Lv", "Lvv")
+        curved = first.depends("Lvv", "v")
         at = {"t": [self.time(x, 0.0)], "q": x["Q"], "params": x["params"]}
-        for _ in range(VELOCITY_ITERATIONS if first.depends("Lvv", "v") else 0):
+        if curved:
+            slope = self.step.method.table.slope.tolist()
+            v = [dot(slope[1:], x["z"][j : s * n : n]) / x["h"][0] for j in range(n)]
+        else:
+            v = self.velocity(B, rows, x)
+        for _ in range(VELOCITY_ITERATIONS if curved else 0):
             found = B.at(first, at | {"v": v})
             gaps = [a - b for a, b in zip(x["P"], found["Lv"], strict=True)]
             v = [a + b for a, b in zip(v, substitute(factors(square(found["Lvv"])), gaps), strict=True)]

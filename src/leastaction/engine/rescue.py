@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from leastaction.backends.status import BRANCH_ENDS, NOT_CONVERGED, NOT_FINITE, SINGULAR, Failure
 from leastaction.engine.call import Called
-from leastaction.engine.verdict import EPS, TRUST
+from leastaction.engine.verdict import TRUST
 from leastaction.step.form import Step, stencils
 
 FloatArray = NDArray[np.float64]
@@ -56,14 +56,14 @@ class Solved:
 class Rescue:
     """Single steps of one trajectory with these parameters."""
 
-    def __init__(self, step: Step, params: FloatArray) -> None:
-        self.step, self.params = step, np.asarray(params, float)
+    def __init__(self, system: Any, step: Step, params: FloatArray) -> None:
+        self.system, self.step, self.params = system, step, np.asarray(params, float)
         self.controls = np.array([float(d) for d in step.controls(20)[1:]])
         self.slopes = [Called(term.slopes) for term in step.terms]
 
-    def solve(self, t: float, q: FloatArray, p: FloatArray, h: float, v: FloatArray | None, inputs: FloatArray) -> Solved:
-        """The step from (q, p); `v` is a velocity to begin with; inputs are those at the nodes, (r, channels)."""
-        v = self.velocity(t, q, p, v, inputs[0] if len(inputs) else inputs)
+    def solve(self, t: float, q: FloatArray, p: FloatArray, h: float, inputs: FloatArray) -> Solved:
+        """The step from (q, p); inputs are those at the nodes, (r, channels)."""
+        v = self.velocity(t, q, p)
         n, m, s = self.step.n, self.step.multipliers, self.step.s
         part, grow, found, spent = 0.0, 1.0, None, 0
         why = _Tried(None, NOT_CONVERGED, np.inf, 0)
@@ -87,20 +87,12 @@ class Rescue:
         _, _, impulse = self.equations(t, q, p, h, found, inputs)
         return Solved(found, impulse, spent, why.iterations > 0)
 
-    def velocity(
-        self, t: float, q: FloatArray, p: FloatArray, v: FloatArray | None, inputs: FloatArray
-    ) -> FloatArray:
+    def velocity(self, t: float, q: FloatArray, p: FloatArray) -> FloatArray:
         """The velocity of a momentum."""
-        v = np.zeros(self.step.n) if v is None else np.array(v, float)
-        for _ in range(MOST_ITERATIONS):
-            at = self._at(0, t, q, v, np.zeros(self.step.multipliers), inputs)
-            try:
-                dv = np.linalg.solve(at["m_v"], p - at["m"])
-            except np.linalg.LinAlgError:
-                raise Unsolved(Failure(SINGULAR, np.inf, 0, 0.0)) from None
-            v = v + dv
-            if not np.abs(dv).max(initial=0.0) > 4 * EPS * np.abs(v).max(initial=0.0):
-                break
+        try:
+            v = np.asarray(self.system.velocity(q, p, t, self.params), float)
+        except (ArithmeticError, ValueError, LeastActionError):
+            raise Unsolved(Failure(SINGULAR, np.inf, 0, 0.0)) from None
         if not np.isfinite(v).all():
             raise Unsolved(Failure(NOT_FINITE, np.inf, 0, 0.0))
         return v

@@ -43,6 +43,8 @@ def form_of(step: Step, width: int, watch: Watching | None, lifts: bool, energy_
     if step.explicit:
         short = step.n * step.n <= LONGEST or mass_of(step).diagonal
         return Explicit(step, width, width, *further) if short else None
+    if step.multipliers:  # the loops still solve these
+        return None
     if step.multipliers:
         small = step.s * (step.n + step.multipliers) <= MOST_HELD and step.end is not None and step.end.linear
         return Newton(step, width, width, *further) if small else None

@@ -52,6 +52,8 @@ class SingleSteps:
     ) -> tuple[FloatArray, FloatArray] | None:
         how, state, n = self.engine, self._state, self.engine.step.n
         places = how.places
+        if h == 0.0:
+            return np.zeros((how.step.s, n)), np.zeros(n)
         state[: places["tables"].start] = 0.0
         if h != self._h:
             state[places["tables"]], self._h = how.tables_in_passing(h), h
@@ -66,7 +68,7 @@ class SingleSteps:
             why = self._run(HARD, inputs)
         if why == FAILED:
             try:
-                solved = self._rescued(params).solve(float(start[0]), q[0], p[0], h, None, inputs)
+                solved = self._rescued(params).solve(float(start[0]), q[0], p[0], h, inputs)
             except Unsolved:
                 return None
             how.form.put({name: state[place] for name, place in places.items()}, 0, solved.z, solved.impulse, h)
@@ -91,5 +93,5 @@ class SingleSteps:
 
     def _rescued(self, params: FloatArray) -> Rescue:
         if self._rescue is None or not np.array_equal(self._rescue[0], params):
-            self._rescue = params.copy(), Rescue(self.engine.step, params)
+            self._rescue = params.copy(), Rescue(self.engine.system, self.engine.step, params)
         return self._rescue[1]

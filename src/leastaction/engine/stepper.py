@@ -305,7 +305,7 @@ class FormStepper(Forgetful):
         if found is None:
             if len(self._rescues) > 64:
                 self._rescues.clear()
-            found = self._rescues[i] = Rescue(self.engine.step, self.params[i])
+            found = self._rescues[i] = Rescue(self.engine.system, self.engine.step, self.params[i])
         return found
 
     def _inputs_at(self, i: int, t: float, phase: int = 0) -> FloatArray:
@@ -335,7 +335,7 @@ class FormStepper(Forgetful):
             t = float(self._start.t) + now * float(self._start.h)
             begin = t + self.offsets[phase] * float(self._start.h)
             try:
-                solved = self._rescue(i).solve(begin, q, p, h, None, self._inputs_at(i, t, phase))
+                solved = self._rescue(i).solve(begin, q, p, h, self._inputs_at(i, t, phase))
             except Unsolved as error:
                 if before is None:
                     raise

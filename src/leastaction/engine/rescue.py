@@ -89,13 +89,12 @@ class Rescue:
 
     def velocity(self, t: float, q: FloatArray, p: FloatArray) -> FloatArray:
         """The velocity of a momentum."""
-        try:
-            v = np.asarray(self.system.velocity(q, p, t, self.params), float)
-        except (ArithmeticError, ValueError, LeastActionError):
-            raise Unsolved(Failure(SINGULAR, np.inf, 0, 0.0)) from None
-        if not np.isfinite(v).all():
-            raise Unsolved(Failure(NOT_FINITE, np.inf, 0, 0.0))
-        return v
+        with np.errstate(all="ignore"):
+            (v,), (found,) = self.system.velocities(np.array([t]), q[None], p[None], self.params)
+        if not found or not np.isfinite(v).all():
+            status = SINGULAR if np.isfinite(np.concatenate([q, p])).all() else NOT_FINITE
+            raise Unsolved(Failure(status, np.inf, 0, 0.0))
+        return np.asarray(v, float)
 
     def newton(self, t: float, q: FloatArray, p: FloatArray, h: float, z: FloatArray, inputs: FloatArray) -> _Tried:
         """Newton's iteration from z; trusted where its first contraction is below a quarter."""

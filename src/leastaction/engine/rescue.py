@@ -21,7 +21,7 @@ FloatArray = NDArray[np.float64]
 
 MOST_ITERATIONS = 16
 SETTLED, STALLED = 1e-13, 1e-9  # increments relative to the step: done; done if they shrink no more
-SMALLEST = 2.0**-14  # the least part of a step by which a continuation grows
+SMALLEST = 2.0**-10  # the least part of a step by which a continuation grows
 FURTHER = 1.5  # by how much more the next part grows where the last one was found
 
 
@@ -79,7 +79,7 @@ class Rescue:
             if tried.z is None:
                 why, grow = tried, (0.5 * grow if part else 0.125 * grow)
                 if grow < SMALLEST:
-                    status = BRANCH_ENDS if part else why.status
+                    status = BRANCH_ENDS if part and why.status != NOT_FINITE else why.status
                     raise Unsolved(Failure(status, why.residual, spent, part))
             else:
                 grow, part, found = (FURTHER * grow if part else to), to, tried.z

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from leastaction.backends.status import BRANCH_ENDS, NOT_CONVERGED, NOT_FINITE, SINGULAR, Failure
 from leastaction.engine.call import Called
-from leastaction.engine.verdict import TRUST
+from leastaction.engine.verdict import NEAR, SLOWER, TRUST
 from leastaction.step.form import Step, stencils
 
 FloatArray = NDArray[np.float64]
@@ -119,7 +119,7 @@ class Rescue:
                 return _Tried(None, NOT_FINITE, residual, k)
             if size <= SETTLED or (k > 2 and size <= STALLED and size > 0.25 * before):
                 return _Tried(z, 0, residual, k)
-            if k == 2 and size > TRUST * before and before < 0.5 or (k > 2 and size > 0.5 * before):
+            if k > 1 and size > (TRUST if k == 2 and before > NEAR else SLOWER) * before:
                 return _Tried(None, NOT_CONVERGED, residual, k)
             before = size
         return _Tried(None, NOT_CONVERGED, residual, MOST_ITERATIONS)

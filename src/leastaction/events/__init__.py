@@ -7,7 +7,7 @@ in doubt (`isolate`: how many there are; `motion`: where), `watcher` books them 
 
 from leastaction.events.kinds import T_END, Event, Impact, Watch, Watched, paced_watch, watch
 from leastaction.events.log import GROWING, Happened, Log, together
-from leastaction.events.watched import LAST_STATES, WatchedGalerkin, WatchedStates
+from leastaction.events.watched import LAST_STATES, WatchedForms, WatchedGalerkin, WatchedStates
 
 __all__ = [
     "GROWING",
@@ -19,6 +19,7 @@ __all__ = [
     "Log",
     "Watch",
     "Watched",
+    "WatchedForms",
     "WatchedGalerkin",
     "WatchedStates",
     "paced_watch",

@@ -20,6 +20,7 @@ from leastaction.backends.rows import Row
 from leastaction.backends.singles import SingleSteps
 from leastaction.backends.stepper import Start, Stepper
 from leastaction.backends.trajectories import single_steps
+from leastaction.engine.singles import SingleSteps as FormSingles
 from leastaction.events.check import midpoint_coefficients, survey_program
 from leastaction.events.impact import free_of, thrown_back
 from leastaction.events.kinds import Watch
@@ -208,6 +209,10 @@ class GalerkinMotion:
         self._steady = start.inputs is None or start.inputs.steady
 
     @cached_property
+    def _forms(self) -> FormSingles | None:
+        return None if self.system.engine(self.method) is None else FormSingles(self.system, self.method)
+
+    @cached_property
     def _singles(self) -> SingleSteps:
         how = self.system.backend(self.method, 1)
         assert how is not None, "sums are watched by their states"
@@ -300,6 +305,8 @@ class GalerkinMotion:
     def _solved(self, who: NDArray[np.intp], starts: FloatArray, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The increments z, (K, s, n), and impulses, (K, n), of single steps; NaN where one is not solved."""
         driven = self._driving(who, starts[:, 0], lengths)
+        if self._forms is not None:
+            return self._forms.solved(starts, lengths, self.params[who], driven)
         return self._singles.polynomials(starts, lengths, self.params[who], driven)
 
     def steps(self, who: NDArray[np.intp], starts: FloatArray, lengths: FloatArray) -> FloatArray:
@@ -348,7 +355,7 @@ class GalerkinMotion:
         z: FloatArray | None,
         brackets: FloatArray,
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        if not self._steady or z is None:  # a shorter step has other inputs at its nodes
+        if not self._steady or z is None or self._forms is not None:  # a shorter step has other inputs at its nodes
             return crossings(self, who, event, starts, lengths, brackets)
         given = self.params[who], self._driving(who, starts[:, 0], lengths)
         return self._singles.crossings(self.watch.program, event, starts, lengths, z, brackets, *given)

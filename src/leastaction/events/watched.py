@@ -14,6 +14,8 @@ from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, Failure
 from leastaction.backends.stepper import Alone, Start
 from leastaction.backends.workspace import Check
+from leastaction.engine.form import Watching
+from leastaction.engine.stepper import FormStepper
 from leastaction.events.check import check_program
 from leastaction.events.curve import AROUND, through_states
 from leastaction.events.examine import MOST_NUMBERS
@@ -184,6 +186,125 @@ class WatchedGalerkin:
         L = self._solver.run.backend.lanes
         for i, lead in enumerate(state["event_lead"]):
             self._solver.run.last[i // L, i % L] = lead
+        self.watcher.restore(state)
+        for i, log in enumerate(self.watcher.logs):
+            if log.stopped is not None:
+                self._ended[i] = Ended(AT_END, log.stopped[1:])
+
+
+class WatchedForms:
+    """A member of the family on a Lagrangian system, in float64, and its events: one trajectory, or many in lanes.
+
+    The native run asks after every step whether an event may lie in it (`check`), and goes on if none may. Steps in doubt
+    are looked at together, or at once if a run may have to end or be thrown back: then a group of lanes stops after the
+    step. A trajectory that is thrown back goes on from the end of that step, beside the others.
+    """
+
+    INTEGERS: tuple[str, ...] = FormStepper.INTEGERS
+
+    def __init__(
+        self, system: Lagrangian, method: Galerkin, start: Start, row: Row, watch: Watch, lanes: int = 1,
+        energy: bool = False,
+    ) -> None:  # fmt: skip
+        watching = Watching(check_program(watch, system, method))
+        self._solver = FormStepper(system, method, start, row, lanes, watching, energy)
+        self._motion = GalerkinMotion(system, method, start, watch)
+        self.watcher = Watcher(watch, self._motion, system.n, start.h, None)
+        self._start, self._n, self._s, self.row = start, system.n, method.s, row
+        self._ended: dict[int, Ended] = {}
+
+    def leave(self, status: NDArray[np.int8]) -> None:
+        """Before the first step, mark the trajectories that cannot begin."""
+        self._solver.leave(status)
+
+    @property
+    def done(self) -> int:
+        return self._solver.done
+
+    def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
+        begun, solver = self.done, self._solver
+        end = begun + steps
+        going = solver.steps()[solver.status() == GOING_WELL]
+        solver.drive(int(going.min(initial=end)), end - int(going.min(initial=end)))
+        while solver.going(end):
+            solver.advance_to(end, every, first, rows)
+            self._look(every, first, rows)
+        return solver.furthest - begun
+
+    def _look(self, every: int, first: int, rows: FloatArray) -> None:
+        """Look at the steps in doubt; a trajectory whose step was stopped or thrown back is over, or restarts."""
+        solver, thrown = self._solver, {}
+        who, looks = solver.looks()
+        if not len(looks):
+            return
+        for i, (k, outcome) in self._looked(who, looks).items():
+            if isinstance(outcome, Ended):
+                self._ended[i] = outcome
+                solver.end(i, outcome.failure.status)
+            else:
+                thrown[i] = int(looks[k, 0]) + 1, outcome
+        if not thrown:
+            return
+        steps = np.array([step for step, _ in thrown.values()])
+        t = self._start.t + steps * self._start.h
+        starts = np.concatenate([t[:, None], np.array([state for _, state in thrown.values()])], axis=1)
+        leads = self._motion.leads(np.array([*thrown], np.intp), starts, self.watcher.h)
+        for (i, (step, state)), lead in zip(thrown.items(), leads, strict=True):
+            solver.restart(i, step, state)
+            solver.set_last(i, lead)
+            if every and step % every == 0:
+                rows[i, step // every - first] = self.row.kept(solver.at()[i])
+
+    def _looked(self, who: NDArray[np.intp], looks: FloatArray) -> dict[int, tuple[int, FloatArray | Ended]]:
+        """The trajectories that are stopped or thrown back in these steps: rows (step, t, h, q, p, z, impulse, last)."""
+        n, s, count, motion = self._n, self._s, len(looks), self._motion
+        steps, starts = looks[:, 0].astype(np.int64), np.concatenate([looks[:, 1:2], looks[:, 3 : 3 + 2 * n]], axis=1)
+        z = looks[:, 3 + 2 * n : 3 + 2 * n + s * n].reshape(count, s, n)
+        impulse = looks[:, 3 + (2 + s) * n : 3 + (3 + s) * n]
+        if self.watcher.watch.only_ends:
+            ends = starts + np.concatenate([np.full((count, 1), self.watcher.h), z[:, -1], impulse], axis=1)
+            both = np.concatenate([starts, ends])
+            values = motion.values(np.concatenate([who, who]), both[:, 0], both[:, 1:])[:, 0]
+            near = np.ones(count, bool)  # else the check would not have asked
+            return self.watcher.look_for_end(who, steps, starts, values[:count], values[count:], z, near)
+        last = looks[:, 3 + (3 + s) * n :]
+        survey = motion.survey_solved(who, starts, np.full(count, self.watcher.h), z, impulse, last)
+        return self.watcher.look(who, steps, starts, survey)
+
+    def steps(self) -> NDArray[np.int64]:
+        return self._solver.steps()
+
+    def status(self) -> NDArray[np.int8]:
+        return self._solver.status()
+
+    def at(self) -> FloatArray:
+        found = self._solver.at()
+        for i, ended in self._ended.items():
+            if ended.state is not None:
+                found[i] = ended.state
+        return found
+
+    def spent(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return self._solver.spent()
+
+    def counts(self) -> dict[str, Any]:
+        return self._solver.counts()
+
+    def note(self, after: list[int]) -> bool:
+        return False
+
+    def failure(self) -> Failure | None:
+        return next((ended.failure for ended in self._ended.values()), None) or self._solver.failure()
+
+    def finish(self, standing: Any) -> None:
+        self._solver.finish(standing)
+        self.watcher.finish(standing)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return self._solver.state() | {"event_lead": self._solver.last, **self.watcher.state()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self._solver.restore(state)
         self.watcher.restore(state)
         for i, log in enumerate(self.watcher.logs):
             if log.stopped is not None:

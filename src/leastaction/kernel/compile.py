@@ -12,7 +12,7 @@ import itertools
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ import llvmlite.binding as llvm
 
 from leastaction.kernel import cache, roots, trigonometry, vector_math
 from leastaction.kernel.angles import by_addition
+from leastaction.kernel.driver import Shape, driver
 from leastaction.kernel.lower import PIECE, lower
 from leastaction.kernel.strips import Strip, lower_strip
 from leastaction.program import Program
@@ -52,6 +53,8 @@ _WIDE = {"avx2", "fma", "avx512f"}  # what decides how vectors are computed with
 LONG = 4_000  # instructions and outputs of a Program beyond which LLVM's passes gain nothing …
 LONG_AND_RARE = 1_000  # … or too little for code that runs once in a step at most
 LONG_PIECE = 500  # instructions of one function of such a Program
+LONG_RUN = 100_000
+ITERATING = {"first", "again", "hard", "harder"}  # pieces of a run whose result another iteration checks
 
 
 def _effort(program: Program, rarely: bool = False) -> Effort:
@@ -212,6 +215,28 @@ def compile_program(
         code = _linked(lambda: lowered.text, "kernel", key=lowered.text, effort=effort)
         native = Native(int(code["kernel"]), program.input_size, program.output_size, max(1, lowered.work), code)
     return _keep(what, native)
+
+
+def compile_run(pieces: Mapping[str, Program], shape: Shape, same: frozenset[str]) -> Native:
+    """The pieces of a step and the loops around them as one native function (see `driver`).
+
+    The blocks in `same` have the same number in all lanes. A lane whose angles are out of the bounded sine's range gets a
+    NaN, so that its step fails and is solved alone.
+    """
+    library, texts, work = _library(shape.lanes), [], 1
+    length = sum(len(program.code) for program in pieces.values())
+    effort = STRAIGHT if length <= LONG_RUN else Effort(0, 1)
+    for name, program in pieces.items():
+        bounded = shape.lanes > 1 and name in ITERATING
+        written = by_addition(program) if bounded and trigonometry.shared(library) else program
+        piece = PIECE if effort.passes else LONG_PIECE
+        lowered = lower(written, name, shape.lanes, bounded, True, library, piece, same & dict(program.inputs).keys())
+        texts.append(lowered.text)
+        work = max(work, lowered.work)
+    texts.append(driver(tuple(pieces), shape))
+    # Pieces stay apart: inlined, a product of one piece could be contracted with a sum of the next.
+    code = _linked(lambda: link_ir(texts, list(pieces)), "run", key="\n".join(["apart", *texts]), effort=effort)
+    return Native(int(code["run"]), 0, 0, work, code)
 
 
 def _keep(what: _Kernel, native: Native) -> Native:

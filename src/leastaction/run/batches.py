@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,9 @@ from leastaction.backends.status import (
     STOPPED,
 )
 from leastaction.backends.stepper import Start, Stepper
-from leastaction.events import GROWING, LAST_STATES, Watch, WatchedGalerkin, WatchedStates
+from leastaction.engine.run import Engine
+from leastaction.engine.stepper import FormStepper
+from leastaction.events import GROWING, LAST_STATES, Watch, WatchedForms, WatchedGalerkin, WatchedStates
 from leastaction.kernel import native_lanes
 from leastaction.methods import Composition, Galerkin, RungeKutta4
 from leastaction.numbers.rounding import Digits
@@ -36,9 +38,7 @@ from leastaction.run.standing import Standing
 from leastaction.run.starts import Starts
 from leastaction.run.watched import WatchedEnergy
 from leastaction.systems import steppers
-
-if TYPE_CHECKING:
-    from leastaction.systems.lagrangian import Lagrangian
+from leastaction.systems.lagrangian import Lagrangian
 
 ENDS = (GOING_WELL, NOT_CONVERGED, NOT_FINITE, BRANCH_ENDS, SINGULAR, STOPPED, RESTING, HELD)  # ends of a trajectory
 EACH = 32_768  # rows and coordinates that are enough for a thread
@@ -52,6 +52,8 @@ def lanes(plan: Plan) -> int:
     """
     if not plan.many or plan.row.varied:
         return 1
+    if (engine := _engine(plan, native_lanes())) is not None:
+        return engine.width if plan.events is None or not isinstance(plan.method, Composition) else 1
     how = _native(plan, native_lanes())
     if _explicit(plan) is not None or (how is not None and isinstance(plan.method, Composition)):
         return 1 if plan.energies or plan.events is not None else native_lanes()
@@ -72,12 +74,21 @@ def together(plan: Plan, size: int) -> int:
 
 def state_size(plan: Plan, starts: Starts) -> int:
     """About how many numbers a trajectory needs to go on from where it stands."""
+    if (engine := _engine(plan, lanes(plan))) is not None:
+        return int(engine.lasting.sum()) * engine.phases * (engine.lanes // engine.width)
     how = _native(plan, lanes(plan))
     if how is not None:
         phases = len(plan.method.parts) if isinstance(plan.method, Composition) else 1
         return int(how.lasting.sum()) * phases
     n, s = plan.row.n, plan.method.s if isinstance(plan.method, Galerkin) else 0
     return 2 + (5 + s) * n + starts.params.shape[1] + 2 * n * plan.row.varied
+
+
+def _engine(plan: Plan, width: int) -> Engine | None:
+    """The native function of these trajectories side by side; None if there is none."""
+    if isinstance(plan.reals, Digits) or plan.row.varied or not isinstance(plan.system, Lagrangian):
+        return None
+    return plan.system.engine(plan.method, width, width > 1 and bool(plan.energies))
 
 
 def _native(plan: Plan, width: int) -> Backend | None:
@@ -99,8 +110,11 @@ def prepare(plan: Plan, starts: Starts, standing: Standing | None = None) -> dic
     if not plan.allow_unstable:
         plan.system.check_stable(plan.method, float(plan.h))
     stability = time.perf_counter() - clock
-    how = _native(plan, lanes(plan))
-    if how is not None and plan.events is None:
+    engine = _engine(plan, lanes(plan))
+    how = None if engine is not None else _native(plan, lanes(plan))
+    if engine is not None and plan.events is None:
+        engine.compiled(hard=False)
+    elif how is not None and plan.events is None:
         how.prepare()
     else:
         stepper = at_work(plan, starts.part(0, 1), standing or Standing.begin(plan, starts.part(0, 1)))
@@ -122,10 +136,19 @@ def at_work(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
     width = lanes(plan)
     if width == 1:
         return _one(plan, starts, standing)
-    system, method = cast("Lagrangian", plan.system), plan.method  # all others go one by one
+    system, method = cast(Lagrangian, plan.system), plan.method  # all others go one by one
     start = Start(plan.t0, starts.q, starts.p, starts.v, plan.h, starts.params, starts.inputs)
     if isinstance(method, RungeKutta4):
         found: Stepper = RK4Stepper(system, method, start, plan.row, width, starts.status)
+    elif _engine(plan, width) is not None:
+        energy, watch = bool(plan.energies), plan.events
+        formed = (
+            FormStepper(system, method, start, plan.row, width, energy=energy)
+            if watch is None
+            else WatchedForms(system, cast(Galerkin, method), start, plan.row, watch, width, energy)
+        )
+        formed.leave(starts.status)
+        found = formed
     elif isinstance(method, Composition):
         composed = ComposedStepper(system, method, start, plan.row, width)
         composed.leave(starts.status)
@@ -157,6 +180,8 @@ def _one(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
 def _eventful(plan: Plan, events: Watch, start: Start, at: Any) -> Stepper:
     """One trajectory, its events looked for; `at` is its mechanics."""
     system, method, reals = plan.system, plan.method, plan.reals
+    if _engine(plan, 1) is not None and isinstance(method, Galerkin):
+        return WatchedForms(cast(Lagrangian, system), method, start, plan.row, events)
     how = _native(plan, 1)
     if how is not None and how.watches:
         return WatchedGalerkin(how.system, how.method, start, plan.row, events)

@@ -20,6 +20,8 @@ from leastaction.backends.rk4 import RK4Stepper
 from leastaction.backends.rows import Row
 from leastaction.backends.status import BRANCH, Failure
 from leastaction.backends.stepper import Start
+from leastaction.engine.run import Engine, engine
+from leastaction.engine.stepper import FormStepper
 from leastaction.errors import TraceError
 from leastaction.methods import Composition, Galerkin, Method, RungeKutta4
 from leastaction.numbers.notation import to_texts
@@ -376,10 +378,19 @@ class Lagrangian(Many, Usual):
     def check_inputs(self) -> None:
         """Accept inputs: they are checked by their names."""
 
+    def engine(self, method: Method, width: int = 1, energy: bool = False) -> Engine | None:
+        """How so many trajectories side by side are stepped in float64 by one native function; None where a step is too
+        long to be written out, and for methods outside the family.
+        """
+        if isinstance(method, RungeKutta4):
+            return None
+        root, phases = (method.root, len(method.parts)) if isinstance(method, Composition) else (method, 1)
+        return engine(self, root, width, energy=energy, phases=phases)
+
     def backend(
         self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False
     ) -> Backend:  # fmt: skip
-        """How the kernels and loops step this system."""
+        """How the kernels and loops step this system where `engine` does not."""
         return backend(self, method, lanes, energy, composed)
 
     def rk4(self, method: RungeKutta4) -> Program | None:
@@ -388,13 +399,15 @@ class Lagrangian(Many, Usual):
 
     def stepper(
         self, method: Method, start: Start, row: Row | None = None
-    ) -> GalerkinStepper | ComposedStepper | RK4Stepper:
+    ) -> FormStepper | GalerkinStepper | ComposedStepper | RK4Stepper:
         """The stepper of one trajectory in float64."""
+        if isinstance(method, RungeKutta4):
+            return RK4Stepper(self, method, start, row)
+        if self.engine(method) is not None and not (row and row.varied):
+            return FormStepper(self, method, start, row)
         if isinstance(method, Composition):
             return ComposedStepper(self, method, start, row)
-        if isinstance(method, Galerkin):
-            return GalerkinStepper(self, method, start, row)
-        return RK4Stepper(self, method, start, row)
+        return GalerkinStepper(self, method, start, row)
 
     def explain(self, failure: Failure, h: float) -> tuple[str, str]:
         """Why a step that failed so could not be done, and what to try; h is a smaller step."""

@@ -1,0 +1,39 @@
+"""Programs called from Python, one point at a time."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.kernel import compile_program
+from leastaction.program import Program
+
+KERNEL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)
+
+
+class Called:
+    """A Program as a function of named blocks, with memory of its own."""
+
+    def __init__(self, program: Program) -> None:
+        self.program, self.native = program, compile_program(program, rarely=True)
+        self.function = KERNEL(self.native.address)
+        self.given, self.found, self.work = (
+            np.zeros(size + 8) for size in (self.native.inputs, self.native.outputs, self.native.work)
+        )
+        self.addresses = [array.ctypes.data for array in (self.given, self.found, self.work)]
+
+    def __call__(self, blocks: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
+        begin = 0
+        for name, size in self.program.inputs:
+            self.given[begin : begin + size] = blocks[name]
+            begin += size
+        self.function(*self.addresses)
+        found, begin = {}, 0
+        for name, size in self.program.outputs:
+            found[name] = self.found[begin : begin + size].copy()
+            begin += size
+        return found

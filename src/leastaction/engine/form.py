@@ -1,0 +1,345 @@
+"""Form: a way of solving a step, as Programs over one state; what all forms share.
+
+A form says how the iteration of a step begins (`first`), goes on (`again`), and ends (`land`: on to the next step), and,
+where it has one, another way for steps that the cheap one fails on (`hard`, `harder`). Each is a Program that works in
+place on the named blocks of a state; `kernel.driver` has the loops and branches around them.
+
+Trajectories lie side by side in the lanes of vectors; or there is one trajectory, with the points of its step side by
+side (`side`). What depends on the length h of the step is a table: numbers of the state, rounded once in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends.fused.elimination import factors, square, substitute
+from leastaction.backends.fused.mass import mass_of
+from leastaction.engine.verdict import STATE, TINY, wanted
+from leastaction.program import Builder, Program, Value, dot
+from leastaction.step.form import Step
+from leastaction.step.prediction import Prediction
+from leastaction.step.rows import OneByOne, Row, Rows, SideBySide, Table, at_step, numbers, size
+
+FloatArray = NDArray[np.float64]
+Values = dict[str, list[Any]]
+Blocks = list[tuple[str, int]]
+
+# Blocks with one number for a trajectory, the same in all lanes where its points lie side by side.
+SINGLE = (*STATE, "spent", "most", "t", "t0", "h", "period", "alive", "started", "resting", "choice", "doubt", "urgent", "which")
+VELOCITY_ITERATIONS = 3  # from the polynomial's velocity; the energy's error is the square of the velocity's
+FADING = 0.5  # the length of an old step counts half as much with every step
+SHORTEST, LONGEST = 1 / 8, 2.0  # a predicted step as a scale: at least and at most so much of the latest steps
+RESOLVED = 2.0**-24  # … and at least this part of q: shorter steps are not resolved
+
+
+@dataclass(frozen=True)
+class Lying(OneByOne):
+    """Every number a value; tables that depend on h are read from the state."""
+
+    B: Builder | None = None
+
+    def columns(self, name: str) -> list[Row]:
+        table = self.tables[name]
+        if not callable(table) or self.B is None:
+            return [list(column) for column in at_step(table, 1.0).T.tolist()]
+        begin, pattern = self.starts[name], at_step(table, 1.0)
+        found = self.B.values("tables")[begin : begin + pattern.size]
+        entries = np.array([*found, None], object)[:-1].reshape(pattern.shape)
+        return [[a if k != 0 else 0.0 for a, k in zip(*of, strict=True)] for of in zip(entries.T, pattern.T, strict=True)]
+
+    @cached_property
+    def starts(self) -> dict[str, int]:
+        found, begin = {}, 0
+        for name, table in self.tables.items():
+            if callable(table):
+                found[name] = begin
+                begin += at_step(table, 1.0).size
+        return found
+
+    @property
+    def size(self) -> int:
+        return sum(at_step(table, 1.0).size for table in self.tables.values() if callable(table))
+
+    def numbers(self, h: float) -> FloatArray:
+        """What the tables are at step h, (size, 1)."""
+        found = [np.asarray(at_step(table, h), float).ravel() for table in self.tables.values() if callable(table)]
+        return np.concatenate([np.zeros(0), *found])[:, None]
+
+
+@dataclass(frozen=True)
+class Watching:
+    """Where an event may lie: the Program (t, h, q, p, z, impulse, last, params, inputs) ↦ doubt, urgent, before, lead."""
+
+    program: Program
+
+
+class Form:
+    """A way of solving a step.
+
+    lanes   numbers of a value: trajectories side by side, or, of one trajectory, points of its step
+    width   trajectories side by side
+    watch   what looks for events, or None
+    lifts   whether z, the increments at the control points, and the impulse are left in the state (`lift`)
+    energy_of   the system of which the range of the energy is found, or None
+    """
+
+    side: ClassVar[bool] = False  # whether one trajectory has its points side by side
+
+    def __init__(
+        self, step: Step, lanes: int, width: int, watch: Watching | None = None, lifts: bool = False,
+        energy_of: Any = None,
+    ) -> None:  # fmt: skip
+        self.step, self.lanes, self.width, self.watch, self.energy_of = step, lanes, width, watch, energy_of
+        self.n, self.s, self.mass = step.n, step.s, mass_of(step)
+        self.side = lanes > width
+        # Where L is not quadratic in v, the energy's velocity is found from that of the step's polynomial.
+        curved = energy_of is not None and energy_of.hessian.depends("Lvv", "v")
+        self.lifts = lifts or watch is not None or curved
+        tables = self.tables()
+        self.rows: Any = SideBySide(tables, lanes, None, self.padded()) if self.side else Lying(tables)
+        self.blocks = self._blocks()
+        self.names = {name for name, _ in self.blocks}
+
+    # ---- what a form says
+
+    def tables(self) -> dict[str, Table]:
+        """Coefficients by name; functions of h for those that depend on it."""
+        return {}
+
+    def padded(self) -> frozenset[str]:
+        """Tables whose last row is repeated in lanes without a point."""
+        return frozenset()
+
+    def handed_blocks(self) -> Blocks:
+        """What a factor of a composition hands on to the next one, beside q and p and what rounding left of them."""
+        return []
+
+    def own_blocks(self) -> Blocks:
+        """What the state holds beside what all forms hold."""
+        return []
+
+    def pieces(self) -> dict[str, Program]:
+        """first, again, land, as far as there are any: what most steps need."""
+        raise NotImplementedError
+
+    def hard_pieces(self) -> dict[str, Program]:
+        """hard, harder: compiled when a step first needs them."""
+        return {}
+
+    def begin(self) -> Program | None:
+        """What trajectories begin with that have not started: uniform motion as the prediction of the first step."""
+        raise NotImplementedError
+
+    def put(self, x: Mapping[str, FloatArray], lane: int, z: FloatArray, impulse: FloatArray, h: float) -> None:
+        """Write a step into the blocks of the state as the unknowns of one trajectory: increments z at the control
+        points, (s, n), multipliers behind them, and the impulse without the reaction at the end of the step.
+        """
+        raise NotImplementedError
+
+    # ---- the state
+
+    def _blocks(self) -> Blocks:
+        n, w, step = self.n, self.rows.length, self.step
+        nodes = len(step.method.table.c)
+        count = w(nodes) if self.side else nodes
+        found = [
+            ("q", w(n)), ("p", w(n)), ("carry", 2 * w(n)), *self.handed_blocks(), ("params", step.params), ("inputs", step.channels * count),
+            ("scale", w(n)), ("length", w(n)), *((name, 1) for name in SINGLE),
+            ("mass", 0 if self.mass.fixed or not self.mass.constant else self.mass.size),
+            *self.own_blocks(),
+        ]  # fmt: skip
+        if self.lifts:
+            found += [("z", self.s * n), ("impulse", n), ("from", 2 * n)]
+        if self.watch is not None:
+            found += [("last", n), ("look", 2 + 2 * n + self.s * n + 2 * n)]
+        if self.energy_of is not None:
+            found += [("lowest", 1), ("highest", 1)]
+        return [*found, ("tables", self.rows.size)]
+
+    @cached_property
+    def controls(self) -> list[float]:
+        """d_1 … d_s."""
+        return [float(d) for d in self.step.controls(20)[1:]]
+
+    @cached_property
+    def places(self) -> dict[str, slice]:
+        ends = np.cumsum([size for _, size in self.blocks]).tolist()
+        return {name: slice(end - size, end) for (name, size), end in zip(self.blocks, ends, strict=True)}
+
+    def opened(self) -> tuple[Builder, Rows, Values]:
+        """A Builder on the state, rows, and the blocks; Q, P: position and momentum number by number, and what the
+        rounding of the last sums left of them.
+        """
+        B = Builder(self.blocks)
+        rows = replace(self.rows, B=B)
+        x: Values = B.blocks()
+        w, n = rows.length(self.n), self.n
+        x |= {"Q": numbers(rows, x["q"], n), "P": numbers(rows, x["p"], n)}
+        x |= {"lost": numbers(rows, x["carry"][:w], n), "lost p": x["carry"][w:]}
+        return B, rows, x
+
+    def by_coordinate(self, values: Sequence[Any]) -> list[Row]:
+        w = len(values) // self.n
+        return [list(values[j * w : (j + 1) * w]) for j in range(self.n)]
+
+    def time(self, x: Values, share: Any) -> Value:
+        """The time of a point: whole steps are counted, so that no rounding adds up."""
+        return x["t0"][0] + (x["t"][0] * x["period"][0] + share)
+
+    def driving(self, x: Values, g: int) -> list[Value]:
+        """The inputs at the g-th point, or at the points in the g-th vector."""
+        count, values = self.step.channels, x["inputs"]
+        if not count:
+            return []
+        return values[g :: len(values) // count] if self.side else values[g * count : (g + 1) * count]
+
+    def inverse_mass(self, B: Builder, x: Values) -> list[Value]:
+        """M⁻¹ of a constant mass: numbers, or factors."""
+        return self.mass.inverted(B, {}) if self.mass.fixed else x["mass"]
+
+    def begun(self, B: Builder, x: Values, found: Values) -> Program:
+        """The Program of `begin`."""
+        return B.finished(**wanted(x, ~x["started"][0], found))
+
+    def velocity(self, B: Builder, rows: Rows, x: Values) -> list[Any]:
+        """The velocity at the start of a step, where L is quadratic in v; else one iteration of Newton from rest."""
+        momentum = self.step.terms[0].program.select("m")
+        inputs = self._inputs_by_node(rows, x)[: self.step.channels]
+        at = {"t": [self.time(x, 0.0)], "q": x["Q"], "v": [0.0] * self.n, "params": x["params"], "inputs": inputs}
+        gaps = [[p - m] for p, m in zip(x["P"], B.at(momentum, at)["m"], strict=True)]
+        return [row[0] for row in self.mass.solve(self.mass.inverted(B, at), gaps)]
+
+    def begin_mass(self, B: Builder, x: Values) -> Values:
+        """The block mass, where the mass is constant but not known yet."""
+        if not self.mass.constant or self.mass.fixed:
+            return {}
+        return {"mass": self.mass.inverted(B, {"params": x["params"]}, direct=True)}
+
+    # ---- on to the next step
+
+    def landed(
+        self, B: Builder, rows: Rows, x: Values, move: Row, impulse: Row, lengths: Row, z: Sequence[Row] | None = None
+    ) -> Values:
+        """q and p with what rounding left over (Knuth's two-sum), the lengths of steps, t. What was left over before is
+        added to what is left now, not to the increment, whose last place may be larger (`step.form` says why).
+        """
+        state, carry = [], []
+        for a, b, c in zip([*x["q"], *x["p"]], [*move, *impulse], x["carry"], strict=True):
+            whole = a + b
+            part = whole - a
+            rest = c + ((a - (whole - part)) + (b - part))
+            new = whole + rest
+            state.append(new)
+            carry.append(rest - (new - whole))
+        w = len(x["q"])
+        longest = [(a * FADING).op("max", b) for a, b in zip(x["length"], lengths, strict=True)]
+        found = {"q": state[:w], "p": state[w:], "carry": carry, "length": longest, "t": [x["t"][0] + 1.0],
+                 "started": [1.0], "going": [0.0], "failed": [0.0]}  # fmt: skip
+        return found
+
+    def solution(self, B: Builder, rows: Rows, x: Values) -> tuple[list[Row], Row]:
+        """z at the control points, a row for each coordinate, and the impulse, of a step that is solved."""
+        raise NotImplementedError
+
+    def lift(self) -> Program:
+        """z, the impulse and the state at the start of the step, number by number, for those who look at the step. It is
+        a Program of its own, so that nobody who looks changes a bit of `land`.
+        """
+        B, rows, x = self.opened()
+        z, impulse = self.solution(B, rows, x)
+        every = [numbers(rows, row, self.s) for row in z]
+        return B.finished(**{
+            "z": [every[j][v] for v in range(self.s) for j in range(self.n)],
+            "impulse": numbers(rows, impulse, self.n), "from": [*x["Q"], *x["P"]],
+        })  # fmt: skip
+
+    def scaled(self, rows: Rows, out: Values, Z: Sequence[Row]) -> Values:
+        """The scale of each coordinate in the next step, from its predicted places."""
+        tops = rows.packed([size(row) for row in Z])
+        out["scale"] = [
+            a.op("min", b * LONGEST).op("max", b * SHORTEST).op("max", abs(q) * RESOLVED + TINY)
+            for a, b, q in zip(tops, out["length"], out["q"], strict=True)
+        ]
+        return out
+
+    def foreseen(
+        self, rows: Rows, x: Values, out: Values, z: Sequence[Row], units: Sequence[Value] | None = None
+    ) -> tuple[Prediction, list[Row], Value]:
+        """The prediction of the next step from z of the last one; what it remembers goes to `out`."""
+        ahead, memory, errors = Prediction(self.s, rows), [], None
+        units = units or numbers(rows, [1.0 / a.op("max", TINY) for a in out["length"]], self.n)
+        w = ahead.memory
+        for j, row in enumerate(z):
+            kept, off = ahead.assess(row, units[j], x["started"][0], x["memory"][j * w : (j + 1) * w])
+            memory.append(kept)
+            errors = off if errors is None else [a.op("max", b) for a, b in zip(errors, off, strict=True)]
+        assert errors is not None
+        choice, record = ahead.choose(errors, x["started"][0], x["record"])
+        out |= {"memory": [y for row in memory for y in row], "record": record}
+        return ahead, memory, choice
+
+    def closed(self, B: Builder, x: Values, out: Values) -> Program:
+        """The Program of `land`: trajectories that are not alive stay as they are."""
+        out = {name: values for name, values in out.items() if name in self.names}
+        return B.finished(**(wanted(x, x["alive"][0], out) if self.width > 1 else out))
+
+    # ---- the range of the energy
+
+    def reduce(self) -> Program:
+        """The range of E = p·v − L over the steps, L_v(t, q, v) = p."""
+        B, rows, x = self.opened()
+        system, n, s = self.energy_of, self.n, self.s
+        first = system.hessian.select("Lv", "Lvv")
+        curved = first.depends("Lvv", "v")
+        at = {"t": [self.time(x, 0.0)], "q": x["Q"], "params": x["params"]}
+        if curved:
+            slope = self.step.method.table.slope.tolist()
+            v = [dot(slope[1:], x["z"][j : s * n : n]) / x["h"][0] for j in range(n)]
+        else:
+            v = self.velocity(B, rows, x)
+        for _ in range(VELOCITY_ITERATIONS if curved else 0):
+            found = B.at(first, at | {"v": v})
+            gaps = [a - b for a, b in zip(x["P"], found["Lv"], strict=True)]
+            v = [a + b for a, b in zip(v, substitute(factors(square(found["Lvv"])), gaps), strict=True)]
+        E = dot(x["P"], v) - B.at(system.program, at | {"v": v})["L"][0]
+        out = {"lowest": [x["lowest"][0].op("min", E)], "highest": [x["highest"][0].op("max", E)]}
+        return B.finished(**(wanted(x, x["alive"][0], out) if self.width > 1 else out))
+
+    # ---- events
+
+    def check(self) -> Program:
+        """Of the step that has just landed: doubt, urgent, and the block look, (t, h, q, p, z, impulse, last)."""
+        assert self.watch is not None
+        B, rows, x = self.opened()
+        n, t = self.n, self.time(x, 0.0) - x["period"][0]
+        given = {"t": [t], "h": x["h"], "q": x["from"][:n], "p": x["from"][n:], "z": x["z"], "impulse": x["impulse"],
+                 "last": x["last"], "params": x["params"], "inputs": self._inputs_by_node(rows, x)}  # fmt: skip
+        found = B.at(self.watch.program, given)
+        look = [y for name in ("t", "h", "q", "p", "z", "impulse", "last") for y in given[name]]
+        return B.finished(doubt=found["doubt"], urgent=found["urgent"], last=found["lead"], look=look)
+
+    def _inputs_by_node(self, rows: Rows, x: Values) -> list[Any]:
+        U, r, values = self.step.channels, len(self.step.method.table.c), x["inputs"]
+        if not U or not self.side:
+            return values
+        w = len(values) // U
+        channels = [numbers(rows, values[j * w : (j + 1) * w], r) for j in range(U)]
+        return [channels[j][g] for g in range(r) for j in range(U)]
+
+    # ---- from Python
+
+    def write(self, block: FloatArray, lane: int, rows: FloatArray) -> None:
+        """Write rows, one of each coordinate, to a block of the state, (values, lanes)."""
+        if not self.side:
+            block[:, lane] = rows.ravel()
+            return
+        width = self.rows.length(rows.shape[1]) * self.lanes
+        full = np.repeat(rows[:, -1:], width, axis=1)
+        full[:, : rows.shape[1]] = rows
+        block[:] = full.reshape(-1, self.lanes)

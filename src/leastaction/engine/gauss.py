@@ -1,0 +1,358 @@
+"""Steps that are collocation by a rule of Gauss: places Z and velocities V at the nodes are iterated.
+
+    Z_i = Σ_j N_ij w_j V_j,      m(q + Z_i, V_i) = P_i = p + Σ_j N_ij w_j f(q + Z_j, V_j),      w_j = h b_j,
+    q⁺ = q + Σ_j w_j V_j,        p⁺ = p + Σ_j w_j f_j                                            (`nodes`).
+
+Soft: where the mass is constant and f does not depend on v, places alone are iterated, Z = γ M⁻¹p + M⁻¹ A w f(q + Z),
+with tables rounded such that the step is symplectic (`places`). Each iteration contracts by O(h²).
+
+Hard: the velocities miss their equations by g_i = M_i⁻¹ (P_i − m_i), every node with its own mass; with the other
+derivatives those of the middle of the step the equations fall apart by the eigenvalues of the method's table
+(`shifted_systems`). From the second iteration on what the increment leaves of the equations is corrected, too, with
+derivatives of every node, so that the iteration contracts quadratically (`twice`).
+
+The first iteration begins from the last polynomial, prolonged. Where that fails the motion itself, followed by the
+classical Runge–Kutta method from node to node (`_marched`), is the prediction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends.fused.chord import paired, repeated
+from leastaction.backends.fused.chord import tables as chord_tables
+from leastaction.backends.fused.elimination import factors, square, substitute
+from leastaction.backends.fused.nodes import nodes_of
+from leastaction.backends.fused.patterns import _read, places_of, size_of
+from leastaction.backends.fused.places import _prolonged, coefficients, pushes, shares
+from leastaction.backends.fused.shifted_systems import (
+    Complex,
+    inverses,
+    joined,
+    moving,
+    separated,
+    shifted,
+    slopes_at,
+)
+from leastaction.engine.form import Blocks, Form, Values
+from leastaction.engine.verdict import judged, wanted
+from leastaction.program import Builder, Program, Value, dot
+from leastaction.step.form import stencils
+from leastaction.step.prediction import WHOLE, Prediction
+from leastaction.step.rows import Row, Rows, Table, apply, numbers, size, total
+
+DENSE = 4  # coordinates up to which shifted systems are inverted as a whole, and every node has a mass of its own
+SOFT_PATIENCE, HARD_PATIENCE = 8, 32  # further iterations that are worth more than the next way of solving
+LONGEST_MARCH = 12_000  # instructions of a march that are worth compiling
+
+FloatArray = NDArray[np.float64]
+
+
+class Gauss(Form):
+    """Collocation by Gauss' rule."""
+
+    def tables(self) -> dict[str, Table]:
+        method = self.step.method
+        found, nodes = chord_tables(self.step), nodes_of(method)
+        assert nodes is not None
+        self.nodes, self.soft = nodes, self.mass.separable
+        names = ["times 0", "weights 0", "places", "lift", "modes", "growth", "ends", "parts"]
+        names += ["ahead", "faster"] if self.s > WHOLE else ["q 0", "v 0"]
+        own = {name: found[name] for name in names}
+        pair = paired(nodes, self.lanes) if self.side and self.n <= DENSE else {}
+        parts = [f"{a} {b}" for a in ("shift", "into", "out", "led") for b in ("re", "im")]
+        own |= pair or {name: found[name] for name in parts}
+        self.by_halves = bool(pair)  # real and imaginary parts in the two halves of a vector
+        if self.soft:
+            c, T = coefficients(method)[:2]
+            exact = method.exact_table(40)
+            ahead = _prolonged(list(exact["c"]), list(exact["b"]))
+            own |= {
+                "gamma": lambda h: shares(c, h)[0], "beta": lambda h: shares(c, h)[1],
+                "A": lambda h: pushes(c, T, h), "ahead A": lambda h: h * ((c[:, None] - T) @ ahead),
+            }  # fmt: skip
+        return own
+
+    def padded(self) -> frozenset[str]:
+        return repeated(self.step) - {"weights 0"} | {"A", "gamma", "ahead A"}
+
+    def own_blocks(self) -> Blocks:
+        n, w = self.n, self.rows.length(self.s)
+        ahead = Prediction(self.s, self.rows)
+        if self.by_halves:
+            E = 2 * len(moving(self.step)) ** 2
+        elif n <= DENSE:
+            E = 2 * len(moving(self.step)) ** 2 * self.rows.length((self.s + 1) // 2)
+        else:
+            E = size_of(self.step, self.rows)
+        return [("Z", n * w), ("V", n * w), ("E", E),
+                ("memory", 0 if self.soft else n * ahead.memory), ("record", 0 if self.soft else ahead.record)]  # fmt: skip
+
+    def begin(self) -> Program:
+        B, rows, x = self.opened()
+        found = self.begin_mass(B, x)
+        width = rows.length(self.s)
+        if self.soft:
+            inverse = found.get("mass") or self.inverse_mass(B, x)
+            v = [row[0] for row in self.mass.solve(inverse, [[p] for p in x["P"]])]
+            Z = [[g * a for g in rows.columns("gamma")[0]] for a in v]
+        else:
+            v = self.velocity(B, rows, x)
+            Z = [self._along(rows, [a] * width) for a in v]
+            found["V"] = [a for a in v for _ in range(width)]
+        found |= {"Z": [y for row in Z for y in row], "scale": rows.packed([abs(x["h"][0] * a) for a in v])}
+        return self.begun(B, x, found)
+
+    def pieces(self) -> dict[str, Program]:
+        if self.soft:
+            return {"first": self._softly(True), "again": self._softly(False), "land": self._land_soft()}
+        return {"first": self._hard(True), "again": self._hard(False), "land": self._land_hard()}
+
+    def hard_pieces(self) -> dict[str, Program]:
+        return {"hard": self._hard(True, marching=True), "harder": self._hard(False)}
+
+    # ---- at the nodes
+
+    def _nodes(self, x: Values, rows: Rows, Z: Sequence[Row], V: Sequence[Row] | None) -> list[Values]:
+        (times,) = rows.columns("times 0")
+        return [
+            {"t": [self.time(x, time)], "q": [a + (row[g] + b) for a, row, b in zip(x["Q"], Z, x["lost"], strict=True)],
+             "v": [row[g] for row in V] if V else [0.0] * self.n, "params": x["params"], "inputs": self.driving(x, g)}
+            for g, time in enumerate(times)
+        ]  # fmt: skip
+
+    def _given(self, B: Builder, nodes: Sequence[Values], *names: str) -> list[list[Row]]:
+        program = self.step.terms[0].program.select(*names)
+        found = [B.at(program, at) for at in nodes]
+        return [[[at[name][j] for at in found] for j in range(self.n)] for name in names]
+
+    def _weighed(self, rows: Rows, row: Row) -> Row:
+        return [a * w for a, w in zip(row, rows.columns("weights 0")[0], strict=True)]
+
+    def _along(self, rows: Rows, row: Row) -> Row:
+        """Σ_j N_ij w_j x_j for every node i."""
+        return rows.product("places", self._weighed(rows, row))
+
+    # ---- forces alone
+
+    def _kicks(self, B: Builder, rows: Rows, x: Values, Z: Sequence[Row]) -> list[Row]:
+        (f,) = self._given(B, self._nodes(x, rows, Z, None), "f")
+        return [self._weighed(rows, row) for row in f]
+
+    def _placed(
+        self, B: Builder, rows: Rows, x: Values, kicks: Sequence[Row], P: Sequence[Value], table: str = "A"
+    ) -> list[Row]:
+        """γ M⁻¹p + M⁻¹ A w f."""
+        (gamma,), inverse = rows.columns("gamma"), self.inverse_mass(B, x)
+        u = [row[0] for row in self.mass.solve(inverse, [[p] for p in P])]
+        pushed = self.mass.solve(inverse, [rows.product(table, row) for row in kicks])
+        return [[a + g * b for a, g in zip(row, gamma, strict=True)] for row, b in zip(pushed, u, strict=True)]
+
+    def _softly(self, first: bool) -> Program:
+        B, rows, x = self.opened()
+        Z = self.by_coordinate(x["Z"])
+        new = self._placed(B, rows, x, self._kicks(B, rows, x, Z), x["P"])
+        moves = [[a - b for a, b in zip(*of, strict=True)] for of in zip(new, Z, strict=True)]
+        after = judged(rows, x, moves, new, first=first, patience=SOFT_PATIENCE, lands=True)
+        return self._iterated(B, x, after | {"Z": [y for row in new for y in row]}, first)
+
+    def _iterated(self, B: Builder, x: Values, after: Values, first: bool, hard: bool = False) -> Program:
+        if self.width == 1:
+            return B.finished(**after)
+        wants = x["alive"][0] & x["failed"][0] if hard else x["alive"][0] if first else x["going"][0]
+        if first and not hard:  # what failed in the last step has been solved otherwise
+            after = {**after, "going": [wants & after["going"][0]], "failed": [wants & after["failed"][0]]}
+        if hard and not first:
+            wants = x["going"][0]
+        return B.finished(**wanted(x, wants, after))
+
+    def _land_soft(self) -> Program:
+        B, rows, x = self.opened()
+        Z = self.by_coordinate(x["Z"])
+        kicks = self._kicks(B, rows, x, Z)
+        (beta,), (gamma,) = rows.columns("beta"), rows.columns("gamma")
+        impulse = rows.sums(kicks)
+        late = rows.sums([[a * b for a, b in zip(row, beta, strict=True)] for row in kicks])
+        late = [a + x["h"][0] * b for a, b in zip(late, x["lost p"], strict=True)]
+        u, v = (numbers(rows, y, self.n) for y in (x["p"], late))
+        solved = self.mass.solve(self.inverse_mass(B, x), [[a, b] for a, b in zip(u, v, strict=True)])
+        # h u as the sum of two products with many digits (`places`).
+        whole, part = rows.number(beta, 0), rows.number(gamma, 0)
+        move = rows.packed([whole * a + (part * a + b) for a, b in solved])
+        out = self.landed(B, rows, x, move, impulse, rows.packed([size(row) for row in Z]))
+        P = numbers(rows, out["p"], self.n)
+        ahead = self._placed(B, rows, x, kicks, P, "ahead A")
+        out = self.scaled(rows, out, ahead)
+        return self.closed(B, x, out | {"Z": [y for row in ahead for y in row]})
+
+    def solution(self, B: Builder, rows: Rows, x: Values) -> tuple[list[Row], Row]:
+        Z = self.by_coordinate(x["Z"])
+        if not self.soft:
+            return self._hard_solution(B, rows, x, Z, self.by_coordinate(x["V"]))
+        kicks, inverse = self._kicks(B, rows, x, Z), self.inverse_mass(B, x)
+        P = [[p + a for a in rows.product("places", row)] for p, row in zip(x["P"], kicks, strict=True)]
+        V = self.mass.solve(inverse, P)
+        return [rows.product("lift", self._weighed(rows, row)) for row in V], rows.sums(kicks)
+
+    def _hard_solution(
+        self, B: Builder, rows: Rows, x: Values, Z: Sequence[Row], V: Sequence[Row]
+    ) -> tuple[list[Row], Row]:
+        (f,) = self._given(B, self._nodes(x, rows, Z, V), "f")
+        impulse = rows.packed([total(numbers(rows, self._weighed(rows, row), self.s)) for row in f])
+        return [rows.product("lift", self._weighed(rows, row)) for row in V], impulse
+
+    # ---- with derivatives
+
+    def _system(self, rows: Rows, B: Builder, at: Values) -> list[Value]:
+        """The shifted systems with the derivatives at a point, inverted or factored."""
+        if self.n <= DENSE:
+            return inverses(self.step, rows, B, at)
+        f_q, f_v, m_q, M = slopes_at(self.step, B, at)
+        found = []
+        for a, b in zip(rows.columns("shift re")[0], rows.columns("shift im")[0], strict=True):
+            re, im = a * a - b * b, 2.0 * (a * b)
+            entries = [
+                Complex(m - a * (v - y) - re * s, -(b * (v - y)) - im * s)
+                for m, s, v, y in zip(M, f_q, f_v, m_q, strict=True)
+            ]
+            found.append(factors(square(entries)))
+        return [getattr(F[i][j], part) for i, j in places_of(self.step) for part in ("re", "im") for F in found]
+
+    def _solved(self, rows: Rows, E: Sequence[Value], g: Sequence[Row], *names: str) -> list[list[Row]]:
+        if self.n <= DENSE:
+            return shifted(self.step, rows, E, g, *names)
+        y = zip(*separated(rows, g), strict=True)
+        x = [substitute(own, right) for own, right in zip(_read(self.step, rows, E), y, strict=True)]
+        return [[joined(rows, name, row) for row in zip(*x, strict=True)] for name in names]
+
+    def _hard(self, first: bool, marching: bool = False) -> Program:
+        B, rows, x = self.opened()
+        n, twice = self.n, not first and not self.soft
+        if marching:
+            V = self._marched(B, rows, x)
+            Z = [self._along(rows, row) for row in V]
+        else:
+            Z, V = self.by_coordinate(x["Z"]), self.by_coordinate(x["V"])
+        E = self._system(rows, B, self._middle(rows, x, V)) if first else x["E"]
+        nodes = self._nodes(x, rows, Z, V)
+        f, m = self._given(B, nodes, "f", "m")
+        # p − m first: near the root it has next to no rounding (`step.form`).
+        gaps = [[a + (p - b) for a, b in zip(self._along(rows, g), y, strict=True)] for g, y, p in zip(f, m, x["P"], strict=True)]
+        masses = [self.mass.inverted(B, at) for at in nodes] if n <= DENSE else []
+
+        def by_masses(given: Sequence[Row]) -> list[Row]:
+            if not masses:
+                return list(given)
+            solve = self.mass.multiply if self.side else self.mass.solve
+            solved = [solve(M, [[row[g]] for row in given]) for g, M in enumerate(masses)]
+            return [[at[j][0] for at in solved] for j in range(n)]
+
+        gaps = by_masses(gaps)
+        names = ("out", "led") if self.side and twice else ("out",)
+        moves, *ways = self._solved(rows, E, gaps, *names)
+        if twice:
+            led = ways[0] if ways else [self._along(rows, row) for row in moves]
+            (second,) = self._solved(rows, E, self._left(B, rows, nodes, gaps, moves, led, by_masses), "out")
+            moves = [[a + b for a, b in zip(*of, strict=True)] for of in zip(moves, second, strict=True)]
+        V = [[a + b for a, b in zip(*of, strict=True)] for of in zip(V, moves, strict=True)]
+        new = [self._along(rows, row) for row in V]
+        moved = [[a - b for a, b in zip(*of, strict=True)] for of in zip(new, Z, strict=True)]
+        after = judged(rows, x, moved, new, first=first, patience=HARD_PATIENCE, squares=twice)
+        after |= {"Z": [y for row in new for y in row], "V": [y for row in V for y in row], **({"E": E} if first else {})}
+        return self._iterated(B, x, after, first, hard=marching or self.soft)
+
+    def _middle(self, rows: Rows, x: Values, V: Sequence[Row]) -> Values:
+        """What the node reads in the middle of the step."""
+        every = [[rows.number(row, i) for i in range(self.s)] for row in V]
+        place, speed = ([dot(table, row) for row in every] for table in self.nodes.middle.tolist())
+        h, count = x["h"][0], len(self.step.method.table.c)
+        middle = self._inputs_by_node(rows, x)[count // 2 * self.step.channels :][: self.step.channels]
+        return {"t": [self.time(x, h * 0.5)], "q": [a + h * b for a, b in zip(x["Q"], place, strict=True)], "v": speed,
+                "params": x["params"], "inputs": middle}  # fmt: skip
+
+    def _left(
+        self, B: Builder, rows: Rows, nodes: Sequence[Values], gaps: Sequence[Row], moves: Sequence[Row],
+        led: Sequence[Row], by_masses: Any,
+    ) -> list[Row]:  # fmt: skip
+        """What increments of V and Z leave of the equations, by the derivatives at every node."""
+        n = self.n
+        momenta: list[Row] = [[] for _ in range(n)]
+        forces: list[Row] = [[] for _ in range(n)]
+        for g, at in enumerate(nodes):
+            f_q, f_v, m_q, m_v = slopes_at(self.step, B, at)
+            dZ, dV = [row[g] for row in led], [row[g] for row in moves]
+            for j in range(n):
+                o = slice(j * n, j * n + n)
+                own = dot(m_q[o], dZ)
+                momenta[j].append(own if self.n <= DENSE else own + dot(m_v[o], dV))
+                forces[j].append(dot(f_q[o], dZ) + dot(f_v[o], dV))
+        changes = by_masses(
+            [[a - b for a, b in zip(m, self._along(rows, f), strict=True)] for m, f in zip(momenta, forces, strict=True)]
+        )
+        own_mass = self.n <= DENSE
+        return [
+            [a - (b + c if own_mass else c) for a, b, c in zip(*of, strict=True)]
+            for of in zip(gaps, moves, changes, strict=True)
+        ]
+
+    def _marched(self, B: Builder, rows: Rows, x: Values) -> list[Row]:
+        """V at the nodes, by RK4 from node to node: the prediction that no last step leads astray."""
+        n, slopes = self.n, self.step.terms[0].slopes
+        own = [name for name in ("f", "m", "m_q", "m_v") if name in dict(slopes.outputs)]
+        inputs = self._inputs_by_node(rows, x)[: self.step.channels]
+
+        def rates(t: Value, q: Sequence[Any], v: Sequence[Any]) -> tuple[Sequence[Any], list[Value]]:
+            at = B.at(slopes.select(*own), {"t": [t], "q": q, "v": v, "params": x["params"], "inputs": inputs})
+            turn = [dot(at["m_q"][j * n : j * n + n], v) for j in range(n)] if "m_q" in at else [0.0] * n
+            return v, substitute(factors(square(at["m_v"])), [a - b for a, b in zip(at["f"], turn, strict=True)])
+
+        rest = [B.number(0.0)] * n
+        at = B.at(slopes.select("m", "m_v"), {"t": [self.time(x, 0.0)], "q": x["Q"], "v": rest, "params": x["params"],
+                                              "inputs": inputs})  # fmt: skip
+        v = substitute(factors(square(at["m_v"])), [a - b for a, b in zip(x["P"], at["m"], strict=True)])
+        if 4 * self.s * len(slopes.code) > LONGEST_MARCH:
+            return [[a] * rows.length(self.s) for a in v]
+        q: list[Any] = list(x["Q"])
+        V, now = [], 0.0
+        for c in self.step.method.table.c.tolist():
+            d, t = x["h"][0] * (c - now), self.time(x, x["h"][0] * now)
+            k = [rates(t, q, v)]
+            for share in (0.5, 0.5, 1.0):
+                to = [[a + d * (b * share) for a, b in zip(y, r, strict=True)] for y, r in zip((q, v), k[-1], strict=True)]
+                k.append(rates(t + d * share, *to))
+            q, v = (
+                [
+                    a + (d * (1 / 6)) * (k0 + 2.0 * (k1 + k2) + k3)
+                    for a, k0, k1, k2, k3 in zip(y, *(r[i] for r in k), strict=True)
+                ]
+                for i, y in enumerate((q, v))
+            )
+            V.append(v)
+            now = c
+        return [rows.packed([v[j] for v in V]) for j in range(n)]
+
+    def _land_hard(self) -> Program:
+        B, rows, x = self.opened()
+        z, impulse = self._hard_solution(B, rows, x, self.by_coordinate(x["Z"]), self.by_coordinate(x["V"]))
+        move = rows.packed([rows.number(row, self.s - 1) for row in z])
+        out = self.landed(B, rows, x, move, impulse, rows.packed([size(row) for row in z]))
+        ahead, memory, choice = self.foreseen(rows, x, out, z)
+        if self.s > WHOLE:
+            Z, V = ([apply(rows, ahead.cut(name, choice), row) for row in memory] for name in ("ahead", "faster"))
+        else:
+            z = [ahead.propose(row, choice) for row in memory]
+            Z, V = ([apply(rows, rows.columns(name), row) for row in z] for name in ("q 0", "v 0"))
+        out = self.scaled(rows, out, Z)
+        out |= {"Z": [y for row in Z for y in row], "V": [y for row in V for y in row]}
+        return self.closed(B, x, out)
+
+    # ---- from Python
+
+    def put(self, x: Mapping[str, FloatArray], lane: int, z: FloatArray, impulse: FloatArray, h: float) -> None:
+        table = stencils(self.step.samples(self.step.terms[0]), h)
+        for name, gather in (("Z", table.gather["q"]), ("V", table.gather["v"])):
+            self.write(x[name], lane, (gather @ z).T)

@@ -1,0 +1,200 @@
+"""Steps of any member by the increments z at its control points: Newton's iteration, or mass chords.
+
+Newton    R and ∂R/∂z as one Program, eliminated without pivoting along its pattern; multipliers of constraints are
+          further unknowns behind the increments, and where the step ends `settle` finds the impulse after which ġ = 0.
+Chord     dz = −(S⁻¹ ⊗ M⁻¹) h R with M = L_vv in the middle of the step and S of the method: gradients alone. It contracts
+          by O(h²) for a constant mass and by O(h) otherwise. Where it fails, Newton's iteration in Python solves the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends.fused.chord import equations as chord_equations
+from leastaction.backends.fused.chord import repeated
+from leastaction.backends.fused.chord import tables as chord_tables
+from leastaction.backends.fused.elimination import substitute
+from leastaction.backends.fused.mass import in_the_middle
+from leastaction.backends.fused.newton import _filled, iteration
+from leastaction.backends.fused.settling import settled
+from leastaction.engine.form import Blocks, Form, Values
+from leastaction.engine.verdict import judged, wanted
+from leastaction.program import Program, dot
+from leastaction.step.prediction import Prediction, tables as prediction_tables
+from leastaction.step.rows import OneByOne, Row, Rows, Table, apply, size, total
+
+PATIENCE = 32
+
+FloatArray = NDArray[np.float64]
+
+
+class Newton(Form):
+    """Newton's iteration on z, and on the multipliers of constraints."""
+
+    def tables(self) -> dict[str, Table]:
+        table = self.step.method.table
+        self.one = iteration(self.step)
+        return prediction_tables(table.modes, table.growth)
+
+    def own_blocks(self) -> Blocks:
+        step, ahead = self.step, Prediction(self.s, OneByOne())
+        count = self.n + step.multipliers
+        return [("unknowns", self.s * count), ("pushed", self.n), ("more", self.n),
+                ("invariants", self.one.before.output_size), ("memory", count * ahead.memory), ("record", ahead.record),
+                ("strength", step.multipliers)]  # fmt: skip
+
+    def begin(self) -> Program:
+        B, rows, x = self.opened()
+        v, h, d, found = self.velocity(B, rows, x), x["h"][0], self.controls, {}
+        found["unknowns"] = [(h * a) * c for c in d for a in v] + [0.0] * (self.s * self.step.multipliers)
+        return self.begun(B, x, found | {"scale": [abs(h * a) for a in v]})
+
+    def pieces(self) -> dict[str, Program]:
+        found = {"first": self._iteration(True), "again": self._iteration(False), "land": self._land()}
+        return found | ({"settle": self._settle()} if self.step.end is not None else {})
+
+    def _rows_of(self, values: list[Any]) -> list[Row]:
+        """The rows of the coordinates, and behind them of the multipliers."""
+        n, s, m = self.n, self.s, self.step.multipliers
+        own = [[values[v * n + j] for v in range(s)] for j in range(n)]
+        return own + [[values[s * n + v * m + j] for v in range(s)] for j in range(m)]
+
+    def _flat(self, rows: list[Row]) -> list[Any]:
+        n, s = self.n, self.s
+        return [row[v] for part in (rows[:n], rows[n:]) for v in range(s) for row in part]
+
+    def _iteration(self, first: bool) -> Program:
+        B, rows, x = self.opened()
+        one, n = self.one, self.n
+        given = x | {"t": [self.time(x, 0.0)], "z": x["unknowns"]}
+        before = B.at(one.before, given) if first else {}
+        at = B.at(one.first, given | before)
+        N = len(at["right"])
+        solved = substitute(_filled(B, (N, N), one.pattern, at["factors"], one.constants), at["right"])
+        dz = [solved[one.unknowns.index(i)] for i in range(N)]
+        more = [dot(row, dz) for row in _filled(B, (n, N), one.moved, at["slopes"], one.fixed)]
+        z = [a + b for a, b in zip(x["unknowns"], dz, strict=True)]
+        moves, places = (self._rows_of(y)[:n] for y in (dz, z))
+        after = judged(rows, x, moves, places, first=first, patience=PATIENCE, squares=not first)
+        finite = total(dz) - total(dz)
+        after["failed"] = [after["failed"][0] | finite.op("ne", 0.0)]
+        after["going"] = [after["going"][0] & ~after["failed"][0]]
+        after |= {"unknowns": z, "pushed": at["impulse"], "more": more, **before}
+        if self.width == 1:
+            return B.finished(**after)
+        wants = x["alive"][0] if first else x["going"][0]
+        return B.finished(**wanted(x, wants, after))
+
+    def _settle(self) -> Program:
+        """The impulse after which ġ = 0 where the step ends."""
+        B, _, x = self.opened()
+        pushed = [a + b for a, b in zip(x["pushed"], x["more"], strict=True)]
+        at = x | {"t": [self.time(x, 0.0)], "q": x["Q"], "p": x["P"]}
+        impulse, sound = settled(self.step, B, at, x["unknowns"], pushed)
+        after: Values = {"pushed": impulse, "more": [0.0] * self.n, "failed": [~sound]}
+        return B.finished(**(wanted(x, x["alive"][0], after) if self.width > 1 else after))
+
+    def solution(self, B: Builder, rows: Rows, x: Values) -> tuple[list[Row], Row]:
+        return self._rows_of(x["unknowns"])[: self.n], [a + b for a, b in zip(x["pushed"], x["more"], strict=True)]
+
+    def _land(self) -> Program:
+        B, rows, x = self.opened()
+        n, step = self.n, self.step
+        z = self._rows_of(x["unknowns"])
+        pushed = [a + b for a, b in zip(x["pushed"], x["more"], strict=True)]
+        # What the sum with the last change loses of it belongs to the state, too (`step.form` says why).
+        late = [
+            c + (m - (b - a)) for c, m, a, b in zip(x["lost p"], x["more"], x["pushed"], pushed, strict=True)
+        ]
+        x["carry"] = [*x["carry"][:n], *late]
+        out = self.landed(B, rows, x, [row[-1] for row in z[:n]], pushed, [size(row) for row in z[:n]])
+        lengths = list(out["length"])
+        if step.multipliers:
+            strength = [size(row) for row in z[n:]]
+            out["strength"] = [(a * 0.5).op("max", b) for a, b in zip(x["strength"], strength, strict=True)]
+            lengths += out["strength"]
+        ahead, memory, choice = self.foreseen(rows, x, out, z, [1.0 / a.op("max", 1e-280) for a in lengths])
+        new = [ahead.propose(row, choice) for row in memory]
+        out["unknowns"] = self._flat(new)
+        return self.closed(B, x, self.scaled(rows, out, new[:n]))
+
+    def put(self, x: Mapping[str, FloatArray], lane: int, z: FloatArray, impulse: FloatArray, h: float) -> None:
+        n = self.n
+        x["unknowns"][:, lane] = np.concatenate([z[:, :n].ravel(), z[:, n:].ravel()])
+        x["pushed"][:, lane], x["more"][:, lane] = impulse, 0.0
+
+
+class Chord(Form):
+    """Mass chords on z."""
+
+    def tables(self) -> dict[str, Table]:
+        found = chord_tables(self.step)
+        stencil = [f"{a} {e}" for e in range(len(self.step.terms)) for a in ("times", "weights", "q", "v", "f", "m")]
+        own = {name: found[name] for name in ("modes", "growth", "ends", "parts", "solve", "end", *stencil)}
+        return own | {"controls": np.array(self.controls)[:, None]}
+
+    def padded(self) -> frozenset[str]:
+        return repeated(self.step) - {f"weights {e}" for e in range(len(self.step.terms))}
+
+    def own_blocks(self) -> Blocks:
+        ahead = Prediction(self.s, self.rows)
+        return [("Z", self.n * self.rows.length(self.s)), ("inverse", 0 if self.mass.constant else self.mass.size),
+                ("memory", self.n * ahead.memory), ("record", ahead.record)]  # fmt: skip
+
+    def begin(self) -> Program:
+        B, rows, x = self.opened()
+        found = self.begin_mass(B, x)
+        v, h = self.velocity(B, rows, x), x["h"][0]
+        found["Z"] = [c * (h * a) for a in v for c in rows.columns("controls")[0]]
+        return self.begun(B, x, found | {"scale": rows.packed([abs(h * a) for a in v])})
+
+    def pieces(self) -> dict[str, Program]:
+        return {"first": self._iteration(True), "again": self._iteration(False), "land": self._land()}
+
+    def _read(self, x: Values) -> tuple[Values, list[Row]]:
+        own = x | {"q": x["Q"], "p": x["P"], "t": [self.time(x, 0.0)]}
+        return own, self.by_coordinate(x["Z"])
+
+    def _iteration(self, first: bool) -> Program:
+        B, rows, x = self.opened()
+        own, z = self._read(x)
+        if self.mass.constant:
+            inverse = self.inverse_mass(B, x)
+        elif first:
+            at = in_the_middle(self.step, rows, own["t"][0], x["h"][0], x["Q"], z)
+            inverse = self.mass.inverted(B, at | {"params": x["params"]})
+        else:
+            inverse = x["inverse"]
+        R, _ = chord_equations(self.step, rows, B, own, z)
+        moves = [apply(rows, rows.columns("solve"), row) for row in self.mass.solve(inverse, R)]
+        new = [[a + b for a, b in zip(*of, strict=True)] for of in zip(z, moves, strict=True)]
+        after: Values = judged(rows, x, moves, new, first=first, patience=PATIENCE)
+        after["Z"] = [y for row in new for y in row]
+        if first and not self.mass.constant:
+            after["inverse"] = inverse
+        if self.width == 1:
+            return B.finished(**after)
+        return B.finished(**wanted(x, x["alive"][0] if first else x["going"][0], after))
+
+    def solution(self, B: Builder, rows: Rows, x: Values) -> tuple[list[Row], Row]:
+        own, z = self._read(x)
+        _, impulse = chord_equations(self.step, rows, B, own, z)
+        return z, rows.packed(impulse)
+
+    def _land(self) -> Program:
+        B, rows, x = self.opened()
+        own, z = self._read(x)
+        _, impulse = chord_equations(self.step, rows, B, own, z)
+        move, pushed = rows.packed([rows.number(row, self.s - 1) for row in z]), rows.packed(impulse)
+        out = self.landed(B, rows, x, move, pushed, rows.packed([size(row) for row in z]))
+        ahead, memory, choice = self.foreseen(rows, x, out, z)
+        new = [ahead.propose(row, choice) for row in memory]
+        out["Z"] = [y for row in new for y in row]
+        return self.closed(B, x, self.scaled(rows, out, new))
+
+    def put(self, x: Mapping[str, FloatArray], lane: int, z: FloatArray, impulse: FloatArray, h: float) -> None:
+        self.write(x["Z"], lane, z.T)

@@ -1,0 +1,176 @@
+"""A form compiled for a run: layout of the state, the native function, single steps."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends.fused.mass import mass_of
+from leastaction.backends.fused.nodes import collocates
+from leastaction.backends.fused.work import chord_length, newton_length
+from leastaction.engine.explicit import Explicit
+from leastaction.engine.form import SINGLE, Form, Watching
+from leastaction.engine.gauss import Gauss
+from leastaction.engine.increments import Chord, Newton
+from leastaction.kernel import Native, native_lanes
+from leastaction.kernel.compile import compile_run
+from leastaction.kernel.driver import CALL, Shape
+from leastaction.methods import Galerkin
+from leastaction.program import Program
+from leastaction.step.form import Step, step_of
+
+if TYPE_CHECKING:
+    from leastaction.systems.lagrangian import Lagrangian
+
+FloatArray = NDArray[np.float64]
+
+RUN = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3)
+SHARED = frozenset((*SINGLE, "params", "mass"))  # blocks with the same number in all lanes, points lying side by side
+FLEETING = {"tables", "E", "inverse", "inputs", "look", "doubt", "urgent", "z", "impulse", "from"}
+LONGEST, LONGEST_NEWTON = 8_000, 4_000  # instructions of an iteration that are worth compiling
+MOST_HELD = 40  # unknowns of a step with constraints
+MANY = 4  # coordinates beyond which one trajectory is solved by mass chords rather than by Newton's iteration
+
+
+def form_of(step: Step, width: int, watch: Watching | None, lifts: bool, energy_of: Any) -> Form | None:
+    """The form that solves a step of so many trajectories side by side; None where its Programs would be too long."""
+    W, further = native_lanes(), (watch, lifts, energy_of)
+    if step.explicit:
+        short = step.n * step.n <= LONGEST or mass_of(step).diagonal
+        return Explicit(step, width, width, *further) if short else None
+    if step.multipliers:  # the loops still solve these
+        return None
+    if step.multipliers:
+        small = step.s * (step.n + step.multipliers) <= MOST_HELD and step.end is not None and step.end.linear
+        return Newton(step, width, width, *further) if small else None
+    lanes = W if width == 1 else width
+    short = chord_length(step, mass_of(step), lanes if width == 1 else 1) <= LONGEST
+    if collocates(step.method):
+        return Gauss(step, lanes, width, *further) if short else None
+    if newton_length(step) <= LONGEST_NEWTON and (width > 1 or (step.n <= MANY and step.s <= 2)):
+        return Newton(step, width, width, *further)
+    return Chord(step, lanes, width, *further) if short else None
+
+
+class Engine:
+    """A form of the steps of a method on a system, compiled; nothing of it changes with h, parameters or trajectories."""
+
+    def __init__(self, system: Lagrangian, method: Galerkin, step: Step, form: Form, width: int, phases: int) -> None:
+        self.system, self.method, self.phases = system, method, phases
+        self.step, self.form = step, form
+        self.width, self.lanes, self.places = width, self.form.lanes, self.form.places
+        self.values = self.form.places["tables"].stop  # of a state
+        self._native: dict[bool, tuple[Native, Any]] = {}
+
+    @cached_property
+    def easy(self) -> dict[str, Program]:
+        begin = self.form.begin()
+        found = ({} if begin is None else {"begin": begin}) | self.form.pieces()
+        if self.form.lifts:
+            found["lift"] = self.form.lift()
+        if self.form.watch is not None:
+            found["check"] = self.form.check()
+        if self.form.energy_of is not None:
+            found["reduce"] = self.form.reduce()
+        return found
+
+    @cached_property
+    def shape(self) -> Shape:
+        form, step = self.form, self.step
+        nodes = len(self.method.table.c)
+        places = {name: place.start for name, place in self.places.items()}
+        return Shape(
+            places, self.lanes, self.width,
+            inputs=(step.channels, nodes, -(-nodes // self.lanes) if form.side else 0),
+            look=self.places["look"].stop - self.places["look"].start if "look" in places else 0,
+            phases=self.phases, handed=places["params"] * self.lanes, size=self.values * self.lanes,
+        )  # fmt: skip
+
+    def compiled(self, hard: bool) -> tuple[Native, Any]:
+        """The native function, with the hard way or without; and what calls it."""
+        hard = hard and bool(self.hard)
+        found = self._native.get(hard)
+        if found is None:
+            pieces = self.easy | (self.hard if hard else {})
+            same = SHARED & self.form.names if self.form.side else frozenset[str]()
+            native = compile_run(pieces, self.shape, same)
+            found = self._native[hard] = native, RUN(native.address)
+        return found
+
+    @cached_property
+    def hard(self) -> dict[str, Program]:
+        return self.form.hard_pieces()
+
+    @cached_property
+    def lasting(self) -> NDArray[np.bool_]:
+        """Which values the steps to come depend on."""
+        found = np.ones(self.values, bool)
+        for name in FLEETING & self.places.keys():
+            found[self.places[name]] = False
+        return found
+
+    @cached_property
+    def layout(self) -> int:
+        """A number for what a state means: a run cannot go on from states under another number."""
+        text = repr((type(self.form).__name__, self.lanes, self.width, self.form.blocks))
+        return int(hashlib.sha256(text.encode()).hexdigest()[:15], 16)
+
+    def tables(self, h: float) -> FloatArray:
+        return np.broadcast_to(self.form.rows.numbers(h), (self.form.rows.size, self.lanes))
+
+    @cached_property
+    def _unit_tables(self) -> tuple[FloatArray, NDArray[np.float64]]:
+        """The tables at h = 1, and the power of h, −1, 0 or 1, that is a factor of each row."""
+        one, two = (self.form.rows.numbers(h) for h in (1.0, 2.0))
+        return one, np.select([(two == one * 2.0**k).all(axis=1) for k in (0, 1)], [0.0, 1.0], -1.0)
+
+    def tables_in_passing(self, h: float) -> FloatArray:
+        """Tables for a single step, quickly: their last bits are not those by which a long run keeps its energy."""
+        one, power = self._unit_tables
+        return np.broadcast_to(one * (h**power)[:, None], (len(one), self.lanes))
+
+    def packed(self, x: FloatArray) -> FloatArray:
+        """q or p of the trajectories side by side, (width, n), as a block, (values, lanes)."""
+        if not self.form.side:
+            return np.ascontiguousarray(x.T)
+        found = np.zeros(self.form.rows.length(self.step.n) * self.lanes)
+        found[: self.step.n] = x[0]
+        return found.reshape(-1, self.lanes)
+
+    def unpacked(self, block: FloatArray) -> FloatArray:
+        """The same from a block of one state, (width, n)."""
+        return block.reshape(1, -1)[:, : self.step.n].copy() if self.form.side else block.T.copy()
+
+    def kept(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where numbers of (q, p) are, from the beginning of the block q, of the first trajectory."""
+        n, room = self.step.n, (self.places["p"].start - self.places["q"].start) * self.lanes
+        pitch = 1 if self.form.side else self.lanes
+        return np.where(columns < n, columns * pitch, (columns - n) * pitch + room)
+
+
+def aligned(shape: tuple[int, ...]) -> FloatArray:
+    """Zeros that begin where a vector may begin."""
+    size = int(np.prod(shape))
+    found = np.zeros(size + 8)
+    begin = -(found.ctypes.data // 8) % 8
+    return found[begin : begin + size].reshape(shape)
+
+
+def call_record() -> NDArray[np.int64]:
+    return np.zeros(len(CALL), np.int64)
+
+
+@lru_cache(maxsize=128)
+def engine(
+    system: Lagrangian, method: Galerkin, width: int = 1, watch: Watching | None = None, lifts: bool = False,
+    energy: bool = False, phases: int = 1,
+) -> Engine | None:  # fmt: skip
+    """The engine of these steps; None where they are too long to be written out."""
+    step = step_of(system, method)
+    form = form_of(step, width, watch, lifts, system if energy else None)
+    return None if form is None else Engine(system, method, step, form, width, phases)

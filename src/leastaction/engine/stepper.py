@@ -1,0 +1,502 @@
+"""Trajectories at work in float64: their states, the native runs, and what Python does where a run stops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends.rows import Row
+from leastaction.backends.status import GOING_WELL, NOT_FINITE, Failure
+from leastaction.backends.stepper import Forgetful, Start, require_inputs
+from leastaction.engine.form import Watching
+from leastaction.engine.rescue import Rescue, Unsolved
+from leastaction.engine.run import Engine, aligned, call_record, engine
+from leastaction.engine.singles import SingleSteps
+from leastaction.kernel.driver import BEGIN, EASY, FAILED, HARD, LOOK, PLACE, RESTING, SOLVED
+from leastaction.methods import Composition, Galerkin
+
+if TYPE_CHECKING:
+    from leastaction.systems.lagrangian import Lagrangian
+
+FloatArray = NDArray[np.float64]
+
+ENERGIES = ("lowest", "highest")
+NEVER = 2**62
+STATUS, STEPS, CONTINUED = 0, 1, 2
+MOST_LOOKS = 256
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A group between two native runs."""
+
+    states: FloatArray
+    phase: int
+    unbegun: bool
+
+
+class FormStepper(Forgetful):
+    """A member of the family, or a composition of one, at work: one trajectory, or many side by side in lanes.
+
+    Trajectories lie in groups, as many as a vector has lanes. A group runs in native code until its steps are done, a
+    step fails, or an event may lie in a step that cannot wait. A step that fails is rescued, trajectory by trajectory.
+    """
+
+    INTEGERS: tuple[str, ...] = ("status", "steps", "continued", "phase", "layout")
+
+    def __init__(
+        self, system: Lagrangian, method: Galerkin | Composition, start: Start, row: Row | None = None, lanes: int = 1,
+        watch: Watching | None = None, energy: bool = False,
+    ) -> None:  # fmt: skip
+        require_inputs(system, start)
+        self.row, self._start = row or Row.whole(system.n), start
+        root = method.root if isinstance(method, Composition) else method
+        self.parts = np.array(method.parts, float) if isinstance(method, Composition) else np.ones(1)
+        self.offsets = np.concatenate([[0.0], np.cumsum(self.parts)[:-1]])
+        how = engine(system, root, lanes, watch, False, energy, len(self.parts))
+        assert how is not None, "a system asks first whether steps are short enough"
+        self.engine: Engine = how
+        q, p, v = (np.atleast_2d(np.asarray(x, float)) for x in (start.q, start.p, start.v))
+        self.size, self.lanes = len(q), lanes
+        self.groups = -(-self.size // lanes)
+        self.params = np.broadcast_to(np.atleast_2d(np.asarray(start.params, float)), (self.size, how.step.params))
+        self.tally = np.zeros((self.groups * lanes, 3), np.int64)
+        self.states = aligned((self.groups, len(self.parts), how.values, how.lanes))
+        self._phase = np.zeros(self.groups, np.int64)
+        self._hard = False
+        self._failure: Failure | None = None
+        self._rescues: dict[int, Rescue] = {}
+        self._call, self._scratch = call_record(), np.zeros(0)
+        self._kept = how.kept(self.row.columns)
+        self._table: FloatArray | None = None
+        self._table_first = 0
+        self._looks = np.zeros((self.groups * lanes, MOST_LOOKS if watch is not None else 0, 1 + how.shape.look))
+        self._noted = np.zeros((self.groups * lanes, 1 + self._looks.shape[1] * self._looks.shape[2]))
+        self._rows: tuple[int, int, FloatArray] = (0, 0, np.zeros((self.size, 0, self.row.width)))
+        self._unbegun = np.ones(self.groups, bool)
+        for g in range(self.groups):
+            self._begin(g, np.arange(lanes), q, p, 0)
+        if energy:
+            E = self._energies(np.full(self.size, start.t), np.concatenate([q, p], axis=1), self.params)
+            for g in range(self.groups):
+                own = np.minimum(np.arange(g * lanes, (g + 1) * lanes), self.size - 1)
+                for name in ("lowest", "highest"):
+                    self.block(g, name)[:] = E[own]
+
+    def _energies(self, t: FloatArray, states: FloatArray, params: FloatArray) -> FloatArray:
+        q, p = (np.ascontiguousarray(part) for part in np.split(states, 2, axis=1))
+        return self.engine.system.energies(t, q, p, np.ascontiguousarray(params))
+
+    # ---- states
+
+    def block(self, g: int, name: str, phase: int = 0) -> FloatArray:
+        """A block of a group's state, (values, lanes): a view."""
+        return self.states[g, phase, self.engine.places[name]]
+
+    def _begin(self, g: int, who: NDArray[np.int64], q: FloatArray, p: FloatArray, step: int) -> None:
+        """The states of some lanes of a group before a step, as at the start of a run; q and p are rows by trajectory.
+        Lanes beyond the last trajectory repeat it and are not alive.
+        """
+        how, start, h = self.engine, self._start, float(self._start.h)
+        lanes = g * self.lanes + who
+        own = np.minimum(lanes, self.size - 1)
+        alive = (lanes < self.size) & (self.tally[lanes, STATUS] == GOING_WELL)
+        columns = slice(None) if how.form.side else who
+        for state, part, offset in zip(self.states[g], self.parts, self.offsets, strict=True):
+            state[:, columns] = 0.0
+            values = {
+                "q": how.packed(q[own]), "p": how.packed(p[own]), "params": self.params[own].T, "h": part * h,
+                "period": h, "t0": float(start.t) + offset * h, "t": float(step), "alive": alive,
+            }  # fmt: skip
+            for name, value in values.items():
+                state[how.places[name]][:, columns] = value
+            state[how.places["tables"]] = how.tables(part * h)
+        self.tally[lanes, STEPS] = step
+        self._unbegun[g] = True
+
+    def leave(self, status: NDArray[np.int8]) -> None:
+        """Before the first step: which trajectories cannot begin."""
+        for i in np.flatnonzero(status != GOING_WELL):
+            self.end(int(i), int(status[i]), undone=False)
+
+    def end(self, i: int, status: int = GOING_WELL, undone: bool = True) -> None:
+        """Trajectory i goes no further; its last step is not to count (`undone`)."""
+        g, lane = divmod(i, self.lanes)
+        for k in range(len(self.parts)):
+            for name in ("alive", "going", "failed"):
+                self.block(g, name, k)[:, slice(None) if self.engine.form.side else lane] = 0.0
+        self.tally[i, STATUS] = status
+        if undone:
+            every, first, rows = self._rows
+            done = int(self.tally[i, STEPS])
+            if every and done % every == 0 and 0 <= done // every - first < rows.shape[1]:
+                rows[i, done // every - first] = np.nan
+            self.tally[i, STEPS] -= 1
+
+    def restart(self, i: int, step: int, state: FloatArray) -> None:
+        """Trajectory i goes on from another state (q, p) before this step, like a new run."""
+        g, lane = divmod(i, self.lanes)
+        n = self.engine.step.n
+        q, p = (np.repeat(x[None], self.size, axis=0) for x in (state[:n], state[n:]))
+        self.tally[i, STATUS] = GOING_WELL
+        own = slice(None) if self.engine.form.side else lane
+        energies = [self.block(g, name)[:, own].copy() for name in ENERGIES if name in self.engine.places]
+        self._begin(g, np.array([lane]), q, p, step)
+        if energies:
+            t = np.array([float(self._start.t + step * self._start.h)])
+            E = self._energies(t, state[None], self.params[i : i + 1])
+            for name, old, choose in zip(ENERGIES, energies, (np.fmin, np.fmax), strict=True):
+                self.block(g, name)[:, own] = choose(old, E)
+
+    # ---- the run
+
+    @property
+    def done(self) -> int:
+        counts = self.tally[: self.size]
+        return int(counts[counts[:, STATUS] == GOING_WELL, STEPS].max(initial=0))
+
+    @property
+    def furthest(self) -> int:
+        return int(self.tally[: self.size, STEPS].max())
+
+    def going(self, end: int) -> bool:
+        """Whether a trajectory goes on that has done fewer steps than these."""
+        counts = self.tally[: self.size]
+        return bool(((counts[:, STATUS] == GOING_WELL) & (counts[:, STEPS] < end)).any())
+
+    def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
+        begun = self.done
+        self.drive(begun, steps)
+        self.advance_to(begun + steps, every, first, rows)
+        return self.furthest - begun
+
+    def drive(self, first: int, count: int) -> None:
+        """The inputs of the steps to come, where there are any."""
+        start = self._start
+        if start.inputs is not None:
+            c = self.engine.method.table.c
+            points = np.concatenate([offset + part * c for offset, part in zip(self.offsets, self.parts, strict=True)])
+            table = np.asarray(start.inputs.along(start.t, start.h, first, count, points), float)
+            if table.shape[2] == 1 and len(points) > 1:
+                table = np.broadcast_to(table, (*table.shape[:2], len(points), table.shape[3]))
+            self._table, self._table_first = np.ascontiguousarray(table), first
+
+    def advance_to(self, end: int, every: int, first: int, rows: FloatArray) -> None:
+        """Every group up to this step, or as far as it goes; state k goes to rows[:, k // every − first]."""
+        self._rows = every, first, rows
+        for g in range(self.groups):
+            lanes = slice(g * self.lanes, min((g + 1) * self.lanes, self.size))
+            going = self.tally[lanes, STATUS] == GOING_WELL
+            if going.any():
+                self._group(g, lanes, int(self.tally[lanes, STEPS][going].max()), end)
+
+    def _group(self, g: int, lanes: slice, now: int, end: int) -> None:
+        """One group from a step on; it ends early where an event may lie."""
+        enter, before, begun = EASY, self._snapshot(g), now
+        while now < end:
+            done, why = self._native(g, now, end, enter)
+            if not np.isfinite(self.states[g, 0, : self.engine.places["carry"].start]).all() and done:
+                now, enter = self._last_finite(g, lanes, before, begun, now + done), EASY
+                before, begun = self._snapshot(g), now
+                if not (self.tally[lanes, STATUS] == GOING_WELL).any():
+                    return
+                continue
+            now += done
+            alive = self.tally[lanes, STATUS] == GOING_WELL
+            self.tally[lanes, STEPS][alive] = now
+            if why == LOOK:
+                return
+            if why == FAILED:
+                if not self._hard and enter == EASY and self.engine.hard:
+                    self._hard, enter = True, HARD
+                    if self.lanes == 1:
+                        self.block(g, "resting", int(self._phase[g]))[:] = RESTING
+                    continue
+                self._rescue_lanes(g, lanes, now, before, begun)
+                enter = SOLVED
+                if not (self.tally[lanes, STATUS] == GOING_WELL).any():
+                    return
+            else:
+                enter = EASY
+
+    def _native(self, g: int, now: int, end: int, enter: int) -> tuple[int, int]:
+        """Native steps: how many whole ones were done, and why they ended."""
+        native, function = self.engine.compiled(self._hard)
+        every, first, rows = self._rows
+        phases, call = len(self.parts), self._call
+        if len(self._scratch) < native.work + 8:
+            self._scratch = aligned((native.work + 8,))
+        steps = (end - now) * phases - int(self._phase[g])
+        row = now // every + 1 - first if every else 0
+        width, own = self.row.width, g * self.lanes
+        given = {
+            "steps": steps, "enter": BEGIN if self._unbegun[g] and enter == EASY else enter, "phase": int(self._phase[g]), "due": every - now % every if every else NEVER,
+            "every": every or NEVER, "rows": rows.ctypes.data + 8 * (own * rows.strides[0] // 8 + row * width),
+            "lane": rows.strides[0] // 8, "width": width, "kept": self._kept.ctypes.data, "kept_count": len(self._kept),
+            "looks": self._noted[own:].ctypes.data, "look_room": self._looks.shape[1],
+            "look_lane": self._noted.shape[1], "step": now,
+        }  # fmt: skip
+        if self._table is not None:
+            table, r = self._table, len(self.engine.method.table.c)
+            B, _, nodes, channels = table.shape
+            item = nodes * channels
+            begin = (own if B > 1 else 0) * table.shape[1] * item
+            begin += (now - self._table_first) * item + int(self._phase[g]) * r * channels
+            given |= {"table": table.ctypes.data + 8 * begin, "table_step": r * channels,
+                      "table_lane": table.shape[1] * item if B > 1 else 0, "table_node": channels}  # fmt: skip
+        for name, value in given.items():
+            call[PLACE[name]] = value
+        function(self.states[g].ctypes.data, self._scratch.ctypes.data, call.ctypes.data)
+        self._unbegun[g] = False
+        done = int(self._phase[g]) + int(call[PLACE["done"]])
+        self._phase[g] = call[PLACE["phase"]]
+        return done // phases, int(call[PLACE["why"]])
+
+    def _snapshot(self, g: int) -> Snapshot:
+        return Snapshot(self.states[g].copy(), int(self._phase[g]), bool(self._unbegun[g]))
+
+    def _back(self, g: int, to: Snapshot) -> None:
+        self.states[g], self._phase[g], self._unbegun[g] = to.states, to.phase, to.unbegun
+
+    def _last_finite(self, g: int, lanes: slice, before: Snapshot, begun: int, now: int) -> int:
+        """A state is not finite: go back to the last step after which all are, and end those that go no further."""
+        good, bad, place = begun, now, self.engine.places["carry"].start
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            self._replay(g, lanes, before, good, middle)
+            if np.isfinite(self.states[g, 0, :place]).all():
+                before, good = self._snapshot(g), middle
+            else:
+                bad = middle
+        self._replay(g, lanes, before, good, bad)
+        q, p = (self.engine.unpacked(self.block(g, name)) for name in ("q", "p"))
+        lost = ~np.isfinite(np.concatenate([q, p], axis=1)).all(axis=1)
+        self._back(g, before)
+        own = np.arange(lanes.start, lanes.stop)
+        self.tally[own[self.tally[own, STATUS] == GOING_WELL], STEPS] = good
+        for i in own[lost[: len(own)]]:
+            self._failure = Failure(NOT_FINITE, np.inf, 0, 0.0)
+            self.end(int(i), NOT_FINITE, undone=False)
+        return good
+
+    def _replay(self, g: int, lanes: slice, before: Snapshot, begin: int, end: int) -> None:
+        """The steps once more, from a snapshot, that a run has done already."""
+        self._back(g, before)
+        now, enter = begin, EASY
+        while now < end:
+            done, why = self._native(g, now, end, enter)
+            now, enter = now + done, EASY
+            if why == FAILED:
+                try:
+                    self._rescue_lanes(g, lanes, now)
+                except Unsolved:
+                    return
+                enter = SOLVED
+
+    # ---- rescues
+
+    def _rescue(self, i: int) -> Rescue:
+        found = self._rescues.get(i)
+        if found is None:
+            if len(self._rescues) > 64:
+                self._rescues.clear()
+            found = self._rescues[i] = Rescue(self.engine.system, self.engine.step, self.params[i])
+        return found
+
+    def _inputs_at(self, i: int, t: float, phase: int = 0) -> FloatArray:
+        """The inputs at the nodes of the step that begins at t."""
+        start = self._start
+        if start.inputs is None:
+            return np.zeros((0, 0))
+        h = float(start.h)
+        nodes = self.offsets[phase] + self.parts[phase] * self.engine.method.table.c
+        who = np.array([i]) if start.inputs.batch > 1 else None
+        return np.asarray(start.inputs.nodes(np.array([t]), np.array([h]), nodes, who)[0], float)
+
+    def _rescue_lanes(
+        self, g: int, lanes: slice, now: int, before: Snapshot | None = None, begun: int = 0
+    ) -> None:  # fmt: skip
+        """Solve the step of the lanes where it failed. A trajectory where that fails, too, ends here; where steps are
+        replayed, nothing `before` is known, Unsolved is raised.
+        """
+        how, phase = self.engine, int(self._phase[g])
+        h = float(self._start.h) * self.parts[phase]
+        blocks = {name: self.states[g, phase, place] for name, place in how.places.items()}
+        for lane in range(self.lanes):
+            i = lanes.start + lane
+            if blocks["failed"][0, lane] == 0.0 or i >= self.size or self.tally[i, STATUS] != GOING_WELL:
+                continue
+            q, p = (how.unpacked(blocks[name])[lane] for name in ("q", "p"))
+            t = float(self._start.t) + now * float(self._start.h)
+            begin = t + self.offsets[phase] * float(self._start.h)
+            try:
+                solved = self._rescue(i).solve(begin, q, p, h, self._inputs_at(i, t, phase))
+            except Unsolved as error:
+                if before is None:
+                    raise
+                self._failure = error.failure
+                self.end(i, error.failure.status, undone=False)
+                if phase:
+                    self._stand(g, lane, lanes, before, begun, now)
+                continue
+            how.form.put(blocks, lane, solved.z, solved.impulse, h)
+            own = slice(None) if how.form.side else lane
+            for name in ("failed", "going"):
+                blocks[name][:, own] = 0.0
+            blocks["spent"][:, own] += solved.iterations
+            if before is not None and now:
+                self.tally[i, CONTINUED] += 1
+
+    def _stand(self, g: int, lane: int, lanes: slice, before: Snapshot, begun: int, now: int) -> None:
+        """A trajectory that fails inside a step of a composition stands where the step began."""
+        here, own = self._snapshot(g), slice(None) if self.engine.form.side else lane
+        self._replay(g, lanes, before, begun, now)
+        home = {name: self.block(g, name)[:, own].copy() for name in ("q", "p")}
+        self._back(g, here)
+        for k in range(len(self.parts)):
+            for name, values in home.items():
+                self.block(g, name, k)[:, own] = values
+
+    # ---- events
+
+    def looks(self) -> tuple[NDArray[np.intp], FloatArray]:
+        """The steps in which an event may lie, since this was asked last: which trajectory's, and rows (step, look)."""
+        counts = self._noted[:, 0].astype(int)
+        who = np.repeat(np.arange(len(counts)), counts)
+        notes = self._noted[:, 1:].reshape(self._looks.shape)
+        found = np.concatenate([notes[i, :k] for i, k in enumerate(counts) if k] or [np.zeros((0, notes.shape[2]))])
+        self._noted[:, 0] = 0.0
+        return who, found.copy()
+
+    @property
+    def last(self) -> FloatArray:
+        """The leading coefficients of each trajectory's last step, by which a check judges the next, (size, n)."""
+        found = [self._last(g) for g in range(self.groups)]
+        return np.concatenate(found)[: self.size]
+
+    def _last(self, g: int) -> FloatArray:
+        block = self.block(g, "last")
+        return block[:, :1].T.copy() if self.engine.form.side else block.T.copy()
+
+    def set_last(self, i: int, lead: FloatArray) -> None:
+        g, lane = divmod(i, self.lanes)
+        if self.engine.form.side:
+            self.block(g, "last")[:] = lead[:, None]
+        else:
+            self.block(g, "last")[:, lane] = lead
+
+    # ---- single steps
+
+    @cached_property
+    def singles(self) -> SingleSteps:
+        return SingleSteps(self.engine.system, self.engine.method)
+
+    def driving(self, t: FloatArray, lengths: FloatArray, phase: int = 0) -> FloatArray | None:
+        """The inputs at the nodes of single steps, (K, r, channels), where there are any."""
+        inputs, c = self._start.inputs, self.engine.method.table.c
+        nodes = self.offsets[phase] + self.parts[phase] * c
+        return None if inputs is None else inputs.nodes(t, lengths, nodes, None)
+
+    def polynomials(self, starts: FloatArray) -> tuple[FloatArray, int]:
+        """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""
+        z, _ = self.solved_steps(starts, np.full(len(starts), float(self._start.h)))
+        failed = np.flatnonzero(np.isnan(z[:, 0, 0]))
+        return z, int(failed[0]) if len(failed) else len(z)
+
+    def solved_steps(self, starts: FloatArray, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The increments z, (K, s, n), and impulses, (K, n), of single steps; NaN where one is not solved."""
+        return self.singles.solved(starts, lengths, self._start.params, self.driving(starts[:, 0], lengths))
+
+    def single_steps(self, starts: FloatArray, lengths: FloatArray) -> FloatArray:
+        """The states (q, p) after single steps of these lengths; NaN where one is not solved."""
+        states = starts.copy()
+        for k, part in enumerate(self.parts):
+            driven = self.driving(starts[:, 0], lengths, k)
+            z, impulses = self.singles.solved(states, part * lengths, self._start.params, driven)
+            states[:, 1:] += np.concatenate([z[:, -1], impulses], axis=1)
+            states[:, 0] += part * lengths
+        return states[:, 1:]
+
+    # ---- what is told
+
+    def steps(self) -> NDArray[np.int64]:
+        return self.tally[: self.size, STEPS].copy()
+
+    def status(self) -> NDArray[np.int8]:
+        return self.tally[: self.size, STATUS].astype(np.int8)
+
+    def at(self) -> FloatArray:
+        states = [
+            np.concatenate([self.engine.unpacked(self.block(g, name)) for name in ("q", "p")], axis=1)
+            for g in range(self.groups)
+        ]
+        return np.concatenate(states)[: self.size]
+
+    def _numbers(self, name: str) -> FloatArray:
+        """A number of each trajectory, over all factors of a composition, (size, phases)."""
+        block = self.states[:, :, self.engine.places[name].start, : self.lanes]
+        return block.transpose(0, 2, 1).reshape(-1, len(self.parts))[: self.size]
+
+    def spent(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return self._numbers("spent").sum(axis=1).astype(np.int64), self.tally[: self.size, CONTINUED].copy()
+
+    def counts(self) -> dict[str, Any]:
+        iterations, continued = self.spent()
+        return {
+            "newton_iterations": int(iterations.sum()),
+            "most_iterations": int(self._numbers("most").max()),
+            "continued": int(continued.sum()),
+        }
+
+    def failure(self) -> Failure | None:
+        return self._failure if (self.status() != GOING_WELL).any() else None
+
+    def finish(self, standing: Any) -> None:
+        """The range of the energy."""
+        if "lowest" in self.engine.places:
+            for k, name in enumerate(ENERGIES):
+                standing.energy[:, k] = self._numbers(name)[:, 0]
+
+    def count_from(self, step: int) -> None:
+        """Before the first step: as if so many had been done, so that time counts these, too."""
+        self.states[:, :, self.engine.places["t"]] = step
+        self.tally[: self.size, STEPS] = step
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Copies of all that the steps to come depend on, a row for each trajectory."""
+        how = self.engine
+        lasting = self.states[:, :, how.lasting]
+        if how.form.side:
+            found = lasting.reshape(self.groups, -1)
+        else:
+            found = lasting.transpose(0, 3, 1, 2).reshape(self.groups * self.lanes, -1)
+        phase = np.repeat(self._phase, self.lanes)[: self.size]
+        further = np.stack([phase, np.full(self.size, how.layout)], axis=1)
+        integers = np.concatenate([self.tally[: self.size], further], axis=1)
+        return {"state": found[: self.size].copy(), "integers": integers}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        how, integers = self.engine, state["integers"]
+        if (integers[:, -1] != how.layout).any():
+            raise ValueError(
+                "the trajectories stand as another version of leastaction has left them; go on with the version that "
+                "wrote them"
+            )
+        self.tally[: self.size] = integers[:, :3]
+        padded = np.concatenate([state["state"], np.repeat(state["state"][-1:], self.groups * self.lanes - self.size, 0)])
+        count = int(how.lasting.sum())
+        if how.form.side:
+            self.states[:, :, how.lasting] = padded.reshape(self.groups, len(self.parts), count, how.lanes)
+        else:
+            shape = (self.groups, self.lanes, len(self.parts), count)
+            self.states[:, :, how.lasting] = padded.reshape(shape).transpose(0, 2, 3, 1)
+        for i in range(self.size, self.groups * self.lanes):
+            self.block(i // self.lanes, "alive")[:, i % self.lanes] = 0.0
+        self._phase[:] = integers[:: self.lanes, -2][: self.groups]
+        for g in range(self.groups):
+            self._unbegun[g] = bool((self.block(g, "started") == 0.0).any())

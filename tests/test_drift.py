@@ -1,8 +1,8 @@
 """The energy of many orbits over long times: is it a random walk, or does it drift?
 
 If roundings are independent, the mean of what the energies of a start's neighbours (`orbits`) have moved by is zero
-within its standard error, which their scatter tells. A bias moves them all to one side. `benchmarks/judge_roots.py` prints
-slopes.
+within its standard error, which their scatter tells. A bias moves them all to one side. `benchmarks/judge_roots.py`
+prints slopes.
 """
 
 import numpy as np

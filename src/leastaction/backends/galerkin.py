@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.guarded import guarded
 from leastaction.backends.layout import CONTINUED, ITERATIONS, SOLVER, STATUS, STEPS
 from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, Failure

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.backends.guarded import check_zones, guarded
 from leastaction.kernel import compile_program
 from leastaction.program import Program
 
@@ -21,10 +22,10 @@ class Called:
     def __init__(self, program: Program) -> None:
         self.program, self.native = program, compile_program(program, rarely=True)
         self.function = KERNEL(self.native.address)
-        self.given, self.found, self.work = (
-            np.zeros(size + 8) for size in (self.native.inputs, self.native.outputs, self.native.work)
-        )
-        self.addresses = [array.ctypes.data for array in (self.given, self.found, self.work)]
+        sizes = {"given": self.native.inputs, "found": self.native.outputs, "work": self.native.work}
+        self.arrays = [guarded((size,), name) for name, size in sizes.items()]
+        self.given, self.found, _ = self.arrays
+        self.addresses = [array.ctypes.data for array in self.arrays]
 
     def __call__(self, blocks: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
         begin = 0
@@ -32,6 +33,7 @@ class Called:
             self.given[begin : begin + size] = blocks[name]
             begin += size
         self.function(*self.addresses)
+        check_zones(*self.arrays)
         found, begin = {}, 0
         for name, size in self.program.outputs:
             found[name] = self.found[begin : begin + size].copy()

@@ -1,8 +1,8 @@
 """Form: a way of solving a step, as Programs over one state; what all forms share.
 
-A form says how the iteration of a step begins (`first`), goes on (`again`), and ends (`land`: on to the next step), and,
-where it has one, another way for steps that the cheap one fails on (`hard`, `harder`). Each is a Program that works in
-place on the named blocks of a state; `kernel.driver` has the loops and branches around them.
+A form says how the iteration of a step begins (`first`), goes on (`again`), and ends (`land`: on to the next step).
+Where it has one, it says another way for steps that the cheap one fails on (`hard`, `harder`). Each is a Program that
+works in place on the named blocks of a state; `kernel.driver` has the loops and branches around them.
 
 Trajectories lie side by side in the lanes of vectors; or there is one trajectory, with the points of its step side by
 side (`side`). What depends on the length h of the step is a table: numbers of the state, rounded once in Python.
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,10 @@ Values = dict[str, list[Any]]
 Blocks = list[tuple[str, int]]
 
 # Blocks with one number for a trajectory, the same in all lanes where its points lie side by side.
-SINGLE = (*STATE, "spent", "most", "t", "t0", "h", "period", "alive", "started", "resting", "choice", "doubt", "urgent", "which")
+SINGLE = (
+    *STATE, "spent", "most", "t", "t0", "h", "period", "alive", "started", "resting", "choice",
+    "doubt", "urgent", "which",
+)  # fmt: skip
 VELOCITY_ITERATIONS = 3  # from the polynomial's velocity; the energy's error is the square of the velocity's
 FADING = 0.5  # the length of an old step counts half as much with every step
 SHORTEST, LONGEST = 1 / 8, 2.0  # a predicted step as a scale: at least and at most so much of the latest steps
@@ -51,7 +54,8 @@ class Lying(OneByOne):
         begin, pattern = self.starts[name], at_step(table, 1.0)
         found = self.B.values("tables")[begin : begin + pattern.size]
         entries = np.array([*found, None], object)[:-1].reshape(pattern.shape)
-        return [[a if k != 0 else 0.0 for a, k in zip(*of, strict=True)] for of in zip(entries.T, pattern.T, strict=True)]
+        there = pattern.T != 0
+        return [[a if k else 0.0 for a, k in zip(*of, strict=True)] for of in zip(entries.T, there, strict=True)]
 
     @cached_property
     def starts(self) -> dict[str, int]:
@@ -74,7 +78,7 @@ class Lying(OneByOne):
 
 @dataclass(frozen=True)
 class Watching:
-    """Where an event may lie: the Program (t, h, q, p, z, impulse, last, params, inputs) ↦ doubt, urgent, before, lead."""
+    """Where an event may lie: (t, h, q, p, z, impulse, last, params, inputs) ↦ doubt, urgent, before, lead."""
 
     program: Program
 
@@ -88,8 +92,6 @@ class Form:
     lifts   whether z, the increments at the control points, and the impulse are left in the state (`lift`)
     energy_of   the system of which the range of the energy is found, or None
     """
-
-    side: ClassVar[bool] = False  # whether one trajectory has its points side by side
 
     def __init__(
         self, step: Step, lanes: int, width: int, watch: Watching | None = None, lifts: bool = False,
@@ -149,7 +151,8 @@ class Form:
         nodes = len(step.method.table.c)
         count = w(nodes) if self.side else nodes
         found = [
-            ("q", w(n)), ("p", w(n)), ("carry", 2 * w(n)), *self.handed_blocks(), ("params", step.params), ("inputs", step.channels * count),
+            ("q", w(n)), ("p", w(n)), ("carry", 2 * w(n)), *self.handed_blocks(),
+            ("params", step.params), ("inputs", step.channels * count),
             ("scale", w(n)), ("length", w(n)), *((name, 1) for name in SINGLE),
             ("mass", 0 if self.mass.fixed or not self.mass.constant else self.mass.size),
             *self.own_blocks(),
@@ -248,8 +251,9 @@ class Form:
         raise NotImplementedError
 
     def lift(self) -> Program:
-        """z, the impulse and the state at the start of the step, number by number, for those who look at the step. It is
-        a Program of its own, so that nobody who looks changes a bit of `land`.
+        """z, the impulse and the state at the start of the step, number by number, for those who look at the step.
+
+        It is a Program of its own, so that nobody who looks changes a bit of `land`.
         """
         B, rows, x = self.opened()
         z, impulse = self.solution(B, rows, x)

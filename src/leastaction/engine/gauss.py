@@ -90,7 +90,8 @@ class Gauss(Form):
         else:
             E = size_of(self.step, self.rows)
         return [("Z", n * w), ("V", n * w), ("E", E),
-                ("memory", 0 if self.soft else n * ahead.memory), ("record", 0 if self.soft else ahead.record)]  # fmt: skip
+                ("memory", 0 if self.soft else n * ahead.memory),
+                ("record", 0 if self.soft else ahead.record)]  # fmt: skip
 
     def begin(self) -> Program:
         B, rows, x = self.opened()
@@ -241,7 +242,10 @@ class Gauss(Form):
         nodes = self._nodes(x, rows, Z, V)
         f, m = self._given(B, nodes, "f", "m")
         # p − m first: near the root it has next to no rounding (`step.form`).
-        gaps = [[a + (p - b) for a, b in zip(self._along(rows, g), y, strict=True)] for g, y, p in zip(f, m, x["P"], strict=True)]
+        gaps = [
+            [a + (p - b) for a, b in zip(self._along(rows, g), y, strict=True)]
+            for g, y, p in zip(f, m, x["P"], strict=True)
+        ]
         masses = [self.mass.inverted(B, at) for at in nodes] if n <= DENSE else []
 
         def by_masses(given: Sequence[Row]) -> list[Row]:
@@ -262,7 +266,8 @@ class Gauss(Form):
         new = [self._along(rows, row) for row in V]
         moved = [[a - b for a, b in zip(*of, strict=True)] for of in zip(new, Z, strict=True)]
         after = judged(rows, x, moved, new, first=first, patience=HARD_PATIENCE, squares=twice)
-        after |= {"Z": [y for row in new for y in row], "V": [y for row in V for y in row], **({"E": E} if first else {})}
+        after |= {"Z": [y for row in new for y in row], "V": [y for row in V for y in row]}
+        after |= {"E": E} if first else {}
         return self._iterated(B, x, after, first, hard=marching or self.soft)
 
     def _middle(self, rows: Rows, x: Values, V: Sequence[Row]) -> Values:
@@ -291,7 +296,10 @@ class Gauss(Form):
                 momenta[j].append(own if self.n <= DENSE else own + dot(m_v[o], dV))
                 forces[j].append(dot(f_q[o], dZ) + dot(f_v[o], dV))
         changes = by_masses(
-            [[a - b for a, b in zip(m, self._along(rows, f), strict=True)] for m, f in zip(momenta, forces, strict=True)]
+            [
+                [a - b for a, b in zip(m, self._along(rows, f), strict=True)]
+                for m, f in zip(momenta, forces, strict=True)
+            ]
         )
         own_mass = self.n <= DENSE
         return [
@@ -322,7 +330,9 @@ class Gauss(Form):
             d, t = x["h"][0] * (c - now), self.time(x, x["h"][0] * now)
             k = [rates(t, q, v)]
             for share in (0.5, 0.5, 1.0):
-                to = [[a + d * (b * share) for a, b in zip(y, r, strict=True)] for y, r in zip((q, v), k[-1], strict=True)]
+                to = [
+                    [a + d * (b * share) for a, b in zip(y, r, strict=True)] for y, r in zip((q, v), k[-1], strict=True)
+                ]
                 k.append(rates(t + d * share, *to))
             q, v = (
                 [

@@ -1,9 +1,9 @@
 """Steps of any member by the increments z at its control points: Newton's iteration, or mass chords.
 
 Newton    R and ∂R/∂z as one Program, eliminated without pivoting along its pattern; multipliers of constraints are
-          further unknowns behind the increments, and where the step ends `settle` finds the impulse after which ġ = 0.
-Chord     dz = −(S⁻¹ ⊗ M⁻¹) h R with M = L_vv in the middle of the step and S of the method: gradients alone. It contracts
-          by O(h²) for a constant mass and by O(h) otherwise. Where it fails, Newton's iteration in Python solves the step.
+          further unknowns behind the increments. Where the step ends `settle` finds the impulse after which ġ = 0.
+Chord     dz = −(S⁻¹ ⊗ M⁻¹) h R with M = L_vv in the middle of the step and S of the method: gradients alone. It
+          contracts by O(h²) for a constant mass and by O(h) otherwise. Where it fails, the rescue solves the step.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from leastaction.backends.fused.newton import _filled, iteration
 from leastaction.backends.fused.settling import settled
 from leastaction.engine.form import Blocks, Form, Values
 from leastaction.engine.verdict import judged, wanted
-from leastaction.program import Program, dot
-from leastaction.step.prediction import Prediction, tables as prediction_tables
+from leastaction.program import Builder, Program, dot
+from leastaction.step.prediction import Prediction
+from leastaction.step.prediction import tables as prediction_tables
 from leastaction.step.rows import OneByOne, Row, Rows, Table, apply, size, total
 
 PATIENCE = 32
@@ -107,9 +108,7 @@ class Newton(Form):
         z = self._rows_of(x["unknowns"])
         pushed = [a + b for a, b in zip(x["pushed"], x["more"], strict=True)]
         # What the sum with the last change loses of it belongs to the state, too (`step.form` says why).
-        late = [
-            c + (m - (b - a)) for c, m, a, b in zip(x["lost p"], x["more"], x["pushed"], pushed, strict=True)
-        ]
+        late = [c + (m - (b - a)) for c, m, a, b in zip(x["lost p"], x["more"], x["pushed"], pushed, strict=True)]
         x["carry"] = [*x["carry"][:n], *late]
         out = self.landed(B, rows, x, [row[-1] for row in z[:n]], pushed, [size(row) for row in z[:n]])
         lengths = list(out["length"])

@@ -1,7 +1,7 @@
 """The rescue: Newton's iteration with the whole Jacobian in NumPy, by continuation in h where it fails.
 
-A step for which the compiled forms fail is solved here, alone. First the whole step from the velocity; then parts of it,
-each predicted by the part before, so that the root is the one that is connected with h → 0.
+A step for which the compiled forms fail is solved here, alone. First the whole step from the velocity, then parts of
+it, each predicted by the part before, so that the root is the one that is connected with h → 0.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SMALLEST = 2.0**-10  # the least part of a step by which a continuation grows
 FURTHER = 1.5  # by how much more the next part grows where the last one was found
 
 
-class Unsolved(Exception):
+class Unsolved(Exception):  # noqa: N818
     """A step without a root that can be trusted."""
 
     def __init__(self, failure: Failure) -> None:
@@ -96,7 +96,7 @@ class Rescue:
             raise Unsolved(Failure(status, np.inf, 0, 0.0))
         return np.asarray(v, float)
 
-    def newton(self, t: float, q: FloatArray, p: FloatArray, h: float, z: FloatArray, inputs: FloatArray) -> _Tried:
+    def newton(self, t: float, q: FloatArray, p: FloatArray, h: float, z: Any, inputs: FloatArray) -> _Tried:
         """Newton's iteration from z; trusted where its first contraction is below a quarter."""
         n = self.step.n
         before, residual = np.inf, np.inf
@@ -124,7 +124,7 @@ class Rescue:
             before = size
         return _Tried(None, NOT_CONVERGED, residual, MOST_ITERATIONS)
 
-    def _by_point(self, x: FloatArray) -> FloatArray:
+    def _by_point(self, x: NDArray[Any]) -> FloatArray:
         s, n, m = self.step.s, self.step.n, self.step.multipliers
         return np.concatenate([x[: s * n].reshape(s, n), x[s * n :].reshape(s, m)], axis=1)
 

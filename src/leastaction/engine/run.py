@@ -58,7 +58,7 @@ def form_of(step: Step, width: int, watch: Watching | None, lifts: bool, energy_
 
 
 class Engine:
-    """A form of the steps of a method on a system, compiled; nothing of it changes with h, parameters or trajectories."""
+    """A form of the steps of a method on a system, compiled; h, parameters and trajectories change nothing of it."""
 
     def __init__(self, system: Lagrangian, method: Galerkin, step: Step, form: Form, width: int, phases: int) -> None:
         self.system, self.method, self.phases = system, method, phases
@@ -151,14 +151,6 @@ class Engine:
         n, room = self.step.n, (self.places["p"].start - self.places["q"].start) * self.lanes
         pitch = 1 if self.form.side else self.lanes
         return np.where(columns < n, columns * pitch, (columns - n) * pitch + room)
-
-
-def aligned(shape: tuple[int, ...]) -> FloatArray:
-    """Zeros that begin where a vector may begin."""
-    size = int(np.prod(shape))
-    found = np.zeros(size + 8)
-    begin = -(found.ctypes.data // 8) % 8
-    return found[begin : begin + size].reshape(shape)
 
 
 def call_record() -> NDArray[np.int64]:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.backends.guarded import check_zones, guarded
 from leastaction.engine.rescue import Rescue, Unsolved
-from leastaction.engine.run import aligned, call_record, engine
+from leastaction.engine.run import call_record, engine
 from leastaction.kernel.driver import BEGIN, FAILED, HARD, PLACE, SOLVED
 from leastaction.methods import Galerkin
 
@@ -25,8 +26,8 @@ class SingleSteps:
         how = engine(system, method, 1, lifts=True)
         assert how is not None, "a system asks first whether steps are short enough"
         self.engine, self._call = how, call_record()
-        self._state = aligned((how.values, how.lanes))
-        self._h, self._scratch, self._hard = np.nan, aligned((8,)), False
+        self._state = guarded((how.values, how.lanes), "a state")
+        self._h, self._scratch, self._hard = np.nan, guarded((0,), "work"), False
         self._rescue: tuple[FloatArray, Rescue] | None = None
 
     def solved(
@@ -80,8 +81,8 @@ class SingleSteps:
 
     def _run(self, enter: int, inputs: FloatArray) -> int:
         native, function = self.engine.compiled(self._hard)
-        if len(self._scratch) < native.work + 8:
-            self._scratch = aligned((native.work + 8,))
+        if len(self._scratch) < native.work:
+            self._scratch = guarded((native.work,), "work")
         call = self._call
         call[PLACE["steps"]], call[PLACE["enter"]], call[PLACE["due"]] = 1, enter, 2
         if inputs.size:
@@ -89,6 +90,7 @@ class SingleSteps:
             table = np.ascontiguousarray(np.broadcast_to(inputs, (nodes, inputs.shape[1])))
             call[PLACE["table"]], call[PLACE["table_node"]] = table.ctypes.data, table.shape[1]
         function(self._state.ctypes.data, self._scratch.ctypes.data, call.ctypes.data)
+        check_zones(self._state, self._scratch)
         return int(call[PLACE["why"]])
 
     def _rescued(self, params: FloatArray) -> Rescue:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.backends.guarded import check_zones, guarded
 from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, Failure
-from leastaction.backends.stepper import Forgetful, Start, require_inputs
+from leastaction.backends.stepper import Start, require_inputs
 from leastaction.engine.form import Watching
 from leastaction.engine.rescue import Rescue, Unsolved
-from leastaction.engine.run import Engine, aligned, call_record, engine
+from leastaction.engine.run import Engine, call_record, engine
 from leastaction.engine.singles import SingleSteps
 from leastaction.kernel.driver import BEGIN, EASY, FAILED, HARD, LOOK, PLACE, RESTING, SOLVED
 from leastaction.methods import Composition, Galerkin
@@ -40,7 +41,7 @@ class Snapshot:
     unbegun: bool
 
 
-class FormStepper(Forgetful):
+class FormStepper:
     """A member of the family, or a composition of one, at work: one trajectory, or many side by side in lanes.
 
     Trajectories lie in groups, as many as a vector has lanes. A group runs in native code until its steps are done, a
@@ -61,12 +62,12 @@ class FormStepper(Forgetful):
         how = engine(system, root, lanes, watch, False, energy, len(self.parts))
         assert how is not None, "a system asks first whether steps are short enough"
         self.engine: Engine = how
-        q, p, v = (np.atleast_2d(np.asarray(x, float)) for x in (start.q, start.p, start.v))
+        q, p = (np.atleast_2d(np.asarray(x, float)) for x in (start.q, start.p))
         self.size, self.lanes = len(q), lanes
         self.groups = -(-self.size // lanes)
         self.params = np.broadcast_to(np.atleast_2d(np.asarray(start.params, float)), (self.size, how.step.params))
         self.tally = np.zeros((self.groups * lanes, 3), np.int64)
-        self.states = aligned((self.groups, len(self.parts), how.values, how.lanes))
+        self.states = guarded((self.groups, len(self.parts), how.values, how.lanes), "states")
         self._phase = np.zeros(self.groups, np.int64)
         self._hard = False
         self._failure: Failure | None = None
@@ -76,7 +77,8 @@ class FormStepper(Forgetful):
         self._table: FloatArray | None = None
         self._table_first = 0
         self._looks = np.zeros((self.groups * lanes, MOST_LOOKS if watch is not None else 0, 1 + how.shape.look))
-        self._noted = np.zeros((self.groups * lanes, 1 + self._looks.shape[1] * self._looks.shape[2]))
+        numbers = 1 + self._looks.shape[1] * self._looks.shape[2]
+        self._noted = guarded((self.groups * lanes, numbers), "steps in doubt")
         self._rows: tuple[int, int, FloatArray] = (0, 0, np.zeros((self.size, 0, self.row.width)))
         self._unbegun = np.ones(self.groups, bool)
         for g in range(self.groups):
@@ -229,13 +231,14 @@ class FormStepper(Forgetful):
         native, function = self.engine.compiled(self._hard)
         every, first, rows = self._rows
         phases, call = len(self.parts), self._call
-        if len(self._scratch) < native.work + 8:
-            self._scratch = aligned((native.work + 8,))
+        if len(self._scratch) < native.work:
+            self._scratch = guarded((native.work,), "work")
         steps = (end - now) * phases - int(self._phase[g])
         row = now // every + 1 - first if every else 0
         width, own = self.row.width, g * self.lanes
         given = {
-            "steps": steps, "enter": BEGIN if self._unbegun[g] and enter == EASY else enter, "phase": int(self._phase[g]), "due": every - now % every if every else NEVER,
+            "steps": steps, "enter": BEGIN if self._unbegun[g] and enter == EASY else enter,
+            "phase": int(self._phase[g]), "due": every - now % every if every else NEVER,
             "every": every or NEVER, "rows": rows.ctypes.data + 8 * (own * rows.strides[0] // 8 + row * width),
             "lane": rows.strides[0] // 8, "width": width, "kept": self._kept.ctypes.data, "kept_count": len(self._kept),
             "looks": self._noted[own:].ctypes.data, "look_room": self._looks.shape[1],
@@ -252,6 +255,7 @@ class FormStepper(Forgetful):
         for name, value in given.items():
             call[PLACE[name]] = value
         function(self.states[g].ctypes.data, self._scratch.ctypes.data, call.ctypes.data)
+        check_zones(self.states, self._scratch, self._noted)
         self._unbegun[g] = False
         done = int(self._phase[g]) + int(call[PLACE["done"]])
         self._phase[g] = call[PLACE["phase"]]
@@ -488,7 +492,8 @@ class FormStepper(Forgetful):
                 "wrote them"
             )
         self.tally[: self.size] = integers[:, :3]
-        padded = np.concatenate([state["state"], np.repeat(state["state"][-1:], self.groups * self.lanes - self.size, 0)])
+        missing = self.groups * self.lanes - self.size
+        padded = np.concatenate([state["state"], np.repeat(state["state"][-1:], missing, 0)])
         count = int(how.lasting.sum())
         if how.form.side:
             self.states[:, :, how.lasting] = padded.reshape(self.groups, len(self.parts), count, how.lanes)

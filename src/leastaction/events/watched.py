@@ -195,9 +195,9 @@ class WatchedGalerkin:
 class WatchedForms:
     """A member of the family on a Lagrangian system, in float64, and its events: one trajectory, or many in lanes.
 
-    The native run asks after every step whether an event may lie in it (`check`), and goes on if none may. Steps in doubt
-    are looked at together, or at once if a run may have to end or be thrown back: then a group of lanes stops after the
-    step. A trajectory that is thrown back goes on from the end of that step, beside the others.
+    The native run asks after every step whether an event may lie in it (`check`), and goes on if none may. Steps in
+    doubt are looked at together, or at once if a run may have to end or be thrown back: then a group of lanes stops
+    after the step. A trajectory that is thrown back goes on from the end of that step, beside the others.
     """
 
     INTEGERS: tuple[str, ...] = FormStepper.INTEGERS
@@ -256,7 +256,7 @@ class WatchedForms:
                 rows[i, step // every - first] = self.row.kept(solver.at()[i])
 
     def _looked(self, who: NDArray[np.intp], looks: FloatArray) -> dict[int, tuple[int, FloatArray | Ended]]:
-        """The trajectories that are stopped or thrown back in these steps: rows (step, t, h, q, p, z, impulse, last)."""
+        """The trajectories stopped or thrown back in these steps: rows (step, t, h, q, p, z, impulse, last)."""
         n, s, count, motion = self._n, self._s, len(looks), self._motion
         steps, starts = looks[:, 0].astype(np.int64), np.concatenate([looks[:, 1:2], looks[:, 3 : 3 + 2 * n]], axis=1)
         z = looks[:, 3 + 2 * n : 3 + 2 * n + s * n].reshape(count, s, n)
@@ -289,9 +289,6 @@ class WatchedForms:
 
     def counts(self) -> dict[str, Any]:
         return self._solver.counts()
-
-    def note(self, after: list[int]) -> bool:
-        return False
 
     def failure(self) -> Failure | None:
         return next((ended.failure for ended in self._ended.values()), None) or self._solver.failure()

@@ -220,8 +220,8 @@ def compile_program(
 def compile_run(pieces: Mapping[str, Program], shape: Shape, same: frozenset[str]) -> Native:
     """The pieces of a step and the loops around them as one native function (see `driver`).
 
-    The blocks in `same` have the same number in all lanes. A lane whose angles are out of the bounded sine's range gets a
-    NaN, so that its step fails and is solved alone.
+    The blocks in `same` have the same number in all lanes. A lane whose angles are out of the bounded sine's range gets
+    a NaN, so that its step fails and is solved alone.
     """
     library, texts, work = _library(shape.lanes), [], 1
     length = sum(len(program.code) for program in pieces.values())

@@ -10,8 +10,8 @@ control flow that calls them:
                       settle, carry derivatives, land, note where an event may lie
                       store the state, if it is due
 
-All pieces work in place on one state: value i of lane k is at state[i · lanes + k]. Lanes are `width` trajectories, or the
-points of one trajectory's step (`width` = 1).
+All pieces work in place on one state: value i of lane k is at state[i · lanes + k]. Lanes are `width` trajectories, or
+the points of one trajectory's step (`width` = 1).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Shape:
 
 @dataclass
 class _Code:
-    """LLVM IR of one function, written line by line; variables live on the stack until LLVM puts them into registers."""
+    """LLVM IR of one function, line by line; variables live on the stack until LLVM puts them into registers."""
 
     entry: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)

@@ -262,7 +262,8 @@ class Many(Trials):
             return self
         found = copy(self)
         found.some = _some(self.some, FEW)
-        found.starts = replace(self.starts, **{name: x[found.some] for name, x in self.starts.arrays().items()})
+        parts: dict[str, Any] = {name: x[found.some] for name, x in self.starts.arrays().items()}
+        found.starts = replace(self.starts, **parts)
         return found
 
     def run(self, method: str, h: float, pace: Any, moved: bool = False, most: float = math.inf) -> Trial | None:

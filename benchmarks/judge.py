@@ -12,7 +12,8 @@ take turns, and of many short runs the least processor time counts:
              machine code but native loops, which a state may come with
     compile  how much longer these first steps take than the same ones again
     it, res  iterations a step; steps in a thousand that were continued or rescued
-    energy   the largest relative change of the energy, less the work of forces, at 20 states of a run of N steps
+    energy   the largest relative change of the energy, less the work of forces, at 20 states of a run of N steps; none
+             for lanes under forces, which have no work()
     apart    how far both are from each other after 20 steps, relative to the largest coordinate
 
 Two numbers are of OLD and of NEW. The last lines have the seconds of `import leastaction`, and the mean of all ratios.
@@ -73,7 +74,7 @@ def serve(name: str) -> None:
             run(steps)
             answer: Any = time.process_time() - clock
         else:
-            answer = facts(run, steps, max(1, case.lanes), case.call is not None)
+            answer = facts(run, steps, case.lanes, case.call is not None)
         print(json.dumps(answer), flush=True)
 
 
@@ -81,9 +82,10 @@ def facts(run: Callable[..., Any], steps: int, lanes: int, called: bool) -> dict
     import numpy as np
 
     path = run(1 if called else steps, 20)
-    count = path.stats["steps"] if called else steps * lanes
+    count = path.stats["steps"] if called else steps * max(1, lanes)
     energy = np.atleast_2d(np.asarray(path.energy(), float))
-    if getattr(path.system, "forced", False):
+    forced = getattr(path.system, "forced", False)
+    if forced and not lanes:
         energy = energy - np.atleast_2d(np.asarray(path.work(), float))
     size = np.abs(energy[:, :1])
     found = {
@@ -92,7 +94,7 @@ def facts(run: Callable[..., Any], steps: int, lanes: int, called: bool) -> dict
     }
     end = np.asarray(run(1 if called else EACH, 2).q, float)[..., -1, :]
     change = np.abs(energy - energy[:, :1]) / np.where(size > 1e-9, size, 1)
-    return found | {"energy": float(np.nanmax(change)), "end": end.ravel().tolist()}
+    return found | {"energy": None if forced and lanes else float(np.nanmax(change)), "end": end.ravel().tolist()}
 
 
 def sow() -> None:

@@ -117,14 +117,14 @@ def measured(name: str, source: str) -> list[dict[str, Any]]:
 
 
 def reference(problem: Any, t_end: float) -> tuple[Any, float]:
-    """The position at the end, and how well it is known: from a formula, or by two runs of order 20 with two steps;
+    """The position at the end, and how well it is known: from a formula, or by two runs with far finer steps;
     near collisions by heyoka's Taylor method with 128 bits and two tolerances, kept since it takes a while.
     """
     if problem.has_exact:
         return problem.exact(t_end)[0], 1e-15
     if problem.name in ENCOUNTERS:
         return _near_collisions(problem, t_end)
-    method, counts = ("P5N5Q10Gau", (4000, 5000)) if problem.system.m else ("P10N10Q20Gau", (1600, 2000))
+    method, counts = ("P4N4Q8Gau", (4000, 5000)) if problem.system.m else ("P8N8Q16Gau", (1600, 2000))
     start = {"q0": problem.q0, "p0": problem.p0, "t_end": t_end, "every": 2**40}
     ends = [la.integrate(problem.system, method, **start, h=t_end / count).q[-1] for count in counts]
     return ends[1], float(np.abs(ends[1] - ends[0]).max())

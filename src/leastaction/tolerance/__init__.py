@@ -19,11 +19,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from leastaction.errors import StepFailed
 from leastaction.results.path import Path
 from leastaction.run.advice import Advice
 from leastaction.systems.protocol import System, check_system
 from leastaction.tolerance.report import advice_of, warn_if_missed, with_run
-from leastaction.tolerance.search import judged_by_all, settle
+from leastaction.tolerance.search import NO_STEPS, judged_by_all, settle
 from leastaction.tolerance.trials import Many, One
 
 __all__ = ["Many", "One", "advice_for", "advice_for_many", "integrate_within", "measurable"]
@@ -49,7 +50,11 @@ def integrate_within(one: One, tol: float, **options: Any) -> Path:
     """A run of one trajectory that keeps the tolerance, or says that it does not."""
     advice = advice_for(one, tol)
     chosen = advice.chosen
-    path = one.whole(chosen.method, chosen.h, chosen.pace, advice=advice, **options)
+    try:
+        path = one.whole(chosen.method, chosen.h, chosen.pace, advice=advice, **options)
+    except StepFailed as failure:  # only a part of a long run was tried
+        failure.add_note(NO_STEPS)
+        raise
     if options.get("store") is None:
         path = replace(path, advice=with_run(path.advice or advice, path))
     warn_if_missed(path.advice or advice, 4)

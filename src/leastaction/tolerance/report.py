@@ -57,7 +57,7 @@ def _reason(found: Found, rounding: float | None) -> str:
         return "two runs whose starts differ by one unit in the last place come apart"
     if rounding is not None and found.worst <= SURE * rounding:
         return f"{SURE:g} times what rounding makes of two runs that begin one unit in the last place apart"
-    return "runs with longer steps differ from this run by no more, as the order of the method says"
+    return "estimated by two runs with longer steps"
 
 
 def _notes(trials: Trials, found: Found, tol: float) -> tuple[str, ...]:

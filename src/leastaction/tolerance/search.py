@@ -27,6 +27,11 @@ FloatArray = NDArray[np.float64]
 
 Runs = Generator[float, None, Any]
 
+NO_STEPS = (
+    "tol= has tried shorter and shorter steps, and these were the last. Where bodies come near to each other give "
+    "pace=, a function of q that is small there, or soften L; or give method= and h="
+)
+
 
 @dataclass(eq=False)
 class Found:
@@ -76,10 +81,7 @@ def settle(trials: Trials, tol: float) -> Found:
         allowed = min(k.LIMIT, k.GROWN * allowed)
     if all(math.isnan(one.found.h) for one in searches):
         failure = trials.failure or ValueError(f"no steps of {trials.system.name} lead to the end of the run")
-        failure.add_note(
-            "tol= has tried shorter and shorter steps, and these were the last. Where bodies come near to each other "
-            "give pace=, a function of q that is small there, or soften L; or give method= and h="
-        )
+        failure.add_note(NO_STEPS)
         raise failure
     return min((one.found for one in searches), key=lambda found: found.worst)
 

@@ -155,17 +155,22 @@ class Trials:
         found = [self.system.chosen(starts.q[i], starts.p[i], *span, tol) for i in some]
         return min((one for one in found if one is not None), key=lambda one: one.h, default=None)
 
-    def first_step(self, pace: Any) -> float:
-        """1/ω of the quickest of some trajectories, in units of a pace of the user's own."""
+    @cached_property
+    def _rate(self) -> float:
+        """ω of the quickest of some trajectories; at least one over the length of the run."""
         starts, rate = self.starts, 1.0 / self.length
         for i in _some(np.flatnonzero(starts.status == 0), FEW):
             at = (self.t0, starts.q[i], starts.p[i], starts.v[i], starts.params[i], self.length)
             rate = max(rate, self.system.frequency(*at))
+        return rate
+
+    def first_step(self, pace: Any) -> float:
+        """1/ω, in units of a pace of the user's own."""
         if pace is None or pace == AUTO:
-            return 1.0 / rate
+            return 1.0 / self._rate
         at_pace = paced(self.system, pace, FLOAT64)
-        unit = float(at_pace.paces(np.array([self.t0]), starts.q[:1], starts.params[:1])[0])
-        return 1.0 / rate / (unit if math.isfinite(unit) and unit > 0 else 1.0)  # the run tells what is wrong
+        unit = float(at_pace.paces(np.array([self.t0]), self.starts.q[:1], self.starts.params[:1])[0])
+        return 1.0 / self._rate / (unit if math.isfinite(unit) and unit > 0 else 1.0)  # the run tells what is wrong
 
     def price(self, method: str, h: float) -> float:
         """The instructions that a run is expected to take before one has been made."""
@@ -262,8 +267,8 @@ class Many(Trials):
             return self
         found = copy(self)
         found.some = _some(self.some, FEW)
-        parts: dict[str, Any] = {name: x[found.some] for name, x in self.starts.arrays().items()}
-        found.starts = replace(self.starts, **parts)
+        some: dict[str, Any] = {name: x[found.some] for name, x in self.starts.arrays().items()}
+        found.starts = replace(self.starts, **some)
         return found
 
     def run(self, method: str, h: float, pace: Any, moved: bool = False, most: float = math.inf) -> Trial | None:

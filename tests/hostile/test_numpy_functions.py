@@ -14,7 +14,7 @@ import pytest
 import scipy.linalg
 
 import leastaction as la
-from leastaction.backends.flint.evaluate import function as flint_function
+from leastaction.flint.evaluate import function as flint_function
 from leastaction.backends.points import evaluate
 from leastaction.errors import TraceError
 from leastaction.numbers.conversion import balls, mpf

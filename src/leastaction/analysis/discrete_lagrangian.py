@@ -211,7 +211,7 @@ class DiscreteLagrangian:
 
     @cached_property
     def _boundary(self) -> Any:
-        from leastaction.backends.flint.boundary import Boundary
+        from leastaction.flint.boundary import Boundary
         from leastaction.numbers.conversion import ball, balls
         from leastaction.numbers.precision import flint_bits
         from leastaction.step.form import step_of

@@ -37,12 +37,6 @@ _TEMPLATES = {
     **{f: "{0}.mid()." + f + "()" for f in ("sqrt", "log", "log1p", "asin", "acos", "acosh", "atanh", "floor", "ceil")},
 }  # fmt: skip
 assert _TEMPLATES.keys() == OPERATIONS
-# Decisions on numbers that have no radius, floats or flint's, in Python's own logic.
-_DECISIONS = {
-    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}", "sq": "{0} * {0}",
-    "lt": "{0} < {1}", "le": "{0} <= {1}", "and": "{0} and {1}", "or": "{0} or {1}", "not": "not {0}",
-    "if": "{1} if {0} else 0", "select": "{1} if {0} else {2}",
-}  # fmt: skip
 
 
 def function(program: Program, results: Sequence[int], params: Sequence[Any]) -> Function:
@@ -65,13 +59,6 @@ def function(program: Program, results: Sequence[int], params: Sequence[Any]) ->
     return names["make"]()
 
 
-def decisions(program: Program) -> Callable[..., list[Any]]:
-    """A program of comparisons and products as a function of floats, or of flint numbers without radius."""
-    names: dict[str, Any] = {f"x{k}": args[0] for k, (op, *args) in enumerate(program.code) if op == "const"}
-    exec(_source(program, program.results, True), names)
-    return names["make"]()
-
-
 def number(x: float | Fraction) -> Any:
     """A Program's constant, rounded once."""
     if isinstance(x, Fraction):
@@ -80,11 +67,10 @@ def number(x: float | Fraction) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _source(program: Program, results: tuple[int, ...], decides: bool = False) -> Any:
+def _source(program: Program, results: tuple[int, ...]) -> Any:
     """The code of `make()`, which computes what does not vary and returns the function."""
     inputs = range(program.input_size)
     given = inputs[program.input_slice("params")] if "params" in dict(program.inputs) else range(0)
-    templates = _DECISIONS if decides else _TEMPLATES
     needed = _needed(program, results)
     pairs = _sines_with_cosines(program, needed)
     fixed: list[str] = []
@@ -100,7 +86,7 @@ def _source(program: Program, results: tuple[int, ...], decides: bool = False) -
         else:
             if varies.intersection(args):
                 varies.add(k)
-            lines, text = varying if k in varies else fixed, templates[op].format(*(f"x{a}" for a in args))
+            lines, text = varying if k in varies else fixed, _TEMPLATES[op].format(*(f"x{a}" for a in args))
         if op in ("sin", "cos") and args[0] in pairs:
             sine, cosine = pairs[args[0]]
             if k == min(sine, cosine):

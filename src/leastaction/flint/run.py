@@ -1,0 +1,113 @@
+"""A run in the making, whatever its method: steps one after the other, states stored where they are wanted."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import flint
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends.rows import Row
+from leastaction.backends.status import Failure
+from leastaction.backends.stepper import Alone, Start, require_inputs
+from leastaction.numbers.conversion import Balls, balls, mpfs
+from leastaction.numbers.precision import flint_bits
+
+Mpfs = NDArray[np.object_]
+
+
+class Run(Alone, ABC):
+    """One trajectory at work: see `backends.stepper.Stepper`.
+
+    Everything that the steps to come depend on is in attributes: lists of flint numbers, always of the same length, by
+    the names NUMBERS, floats by the names REALS, and integers by the names INTEGERS.
+
+    row    what is stored of a state
+    D      the derivative that is carried, (2n, varied) row by row; empty where there is none
+    """
+
+    NUMBERS: tuple[str, ...] = ("D",)
+    REALS: tuple[str, ...] = ()
+    INTEGERS: tuple[str, ...] = ("done",)
+
+    bits: int
+    row: Row
+    D: Balls
+
+    def begin_derivative(self) -> None:
+        """D of the start by itself."""
+        C = self.row.varied
+        self.D = [flint.arb(int(i == j)) for i in range(2 * self.row.n) for j in range(C)] if C else []
+
+    @abstractmethod
+    def step(self) -> Failure | None:
+        """Do one step, the one after `done` steps; where it fails, leave the state as it is."""
+
+    @abstractmethod
+    def now(self) -> Balls:
+        """(q, p), and behind it the derivatives that are carried, for one varied quantity after the other."""
+
+    def advance(self, steps: int, every: int, first: int, rows: Mpfs) -> int:
+        begun, row = self.done, self.row
+        with flint_bits(self.bits):
+            while self.done < begun + steps:
+                self.failed = self.step()
+                if self.failed is not None:
+                    break
+                self.done += 1
+                if every and self.done % every == 0:
+                    now = self.now()
+                    rows[0, self.done // every - first] = mpfs([now[j] for j in row.columns] + now[2 * row.n :])
+        return self.done - begun
+
+    def at(self) -> Mpfs:
+        with flint_bits(self.bits):
+            return mpfs(self.now())[None]
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        found: dict[str, NDArray[Any]] = {
+            name: mpfs(numbers)[None] for name in self.NUMBERS if (numbers := getattr(self, name))
+        }
+        if self.REALS:
+            found["reals"] = np.array([[getattr(self, name) for name in self.REALS]])
+        return found | {"integers": np.array([[getattr(self, name) for name in self.INTEGERS]], dtype=np.int64)}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        with flint_bits(self.bits):
+            for name in state.keys() & set(self.NUMBERS):
+                setattr(self, name, balls(state[name][0]))
+        for names, key in ((self.REALS, "reals"), (self.INTEGERS, "integers")):
+            for name, value in zip(names, state[key][0].tolist() if names else (), strict=True):
+                setattr(self, name, value)
+
+
+def behind(D: Balls, columns: int) -> Balls:
+    """The derivatives as a row stores them, column by column."""
+    return [x for j in range(columns) for x in D[j::columns]]
+
+
+class Driven:
+    """Inputs at the points of steps, point by point; none where a system has no inputs."""
+
+    def __init__(self, system: Any, start: Start, points: Mpfs) -> None:
+        require_inputs(system, start)
+        self._start, self._inputs, self._points = start, start.inputs, points
+
+    def step(self, k: int) -> Balls:
+        """The inputs of the k-th step of the run."""
+        start, inputs = self._start, self._inputs
+        if inputs is None:
+            return []
+        with inputs.reals.working():
+            found = inputs.along(start.t, start.h, k, 1, self._points)[0, 0]
+        return balls(np.broadcast_to(found, (len(self._points), found.shape[1])).ravel())
+
+    def within(self, t: Any, h: Any) -> Balls:
+        """The inputs of a step of any length that begins at t."""
+        if self._inputs is None:
+            return []
+        with self._inputs.reals.working():
+            return balls(self._inputs.nodes(np.array([t], dtype=object), h, self._points)[0].ravel())

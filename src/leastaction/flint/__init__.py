@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from leastaction.backends.rows import Row
 from leastaction.backends.stepper import Start
 from leastaction.flint.evaluate import function
-from leastaction.flint.galerkin import ComposedStepper, GalerkinStepper
+from leastaction.flint.galerkin import GalerkinStepper
 from leastaction.flint.linear import LinearMechanics, LinearStepper
 from leastaction.flint.mechanics import Mechanics
 from leastaction.flint.rk4 import RK4Stepper
@@ -63,7 +63,8 @@ def stepper(mechanics: Mechanics | LinearMechanics, method: Method, start: Start
     if isinstance(mechanics, LinearMechanics):
         return LinearStepper(mechanics, method, start, row)
     if isinstance(method, Composition):
-        return ComposedStepper(mechanics, method, start, row)
+        factors = method.factors(round(mechanics.bits * 0.302) + 2)
+        return GalerkinStepper(mechanics, step_of(mechanics.system, method.root), start, row, factors)
     if isinstance(method, Galerkin):
         return GalerkinStepper(mechanics, step_of(mechanics.system, method), start, row)
     return RK4Stepper(mechanics, method, start, row)

@@ -65,14 +65,14 @@ class Boundary:
                 slope = flint.arb_mat([row + none for row in at.slope.tolist()])
                 return at._replace(residual=at.residual + missed, jacobian=self._held(at.jacobian), slope=slope)
 
-            return Problem(linearised, self._layout.places[:n], self._checked, scale or none)
+            return Problem(linearised, self._layout.places[:n], self._checked, scale)
 
         def uniform(x: float) -> Balls:
             return [(d * x * a).mid() for d in self._d[1:] for a in moved] + none
 
         z = moved
         if self.s > 1:
-            found = follow(problem, uniform, self._bits)
+            found = follow(problem, uniform, n, self._bits)
             if found.status != GOING_WELL:
                 return found.reached
             z = found.z[: N - n] + moved

@@ -60,7 +60,9 @@ class Ending:
         """
         n, mass = self.n, at["e_v"]
         row = at["c_v"][i * n : (i + 1) * n]
-        D = sum((x * x / abs(mass[j * n + j]) for j, x in enumerate(row) if not mass[j * n + j].is_zero()), flint.arb(0))
+        D = sum(
+            (x * x / abs(mass[j * n + j]) for j, x in enumerate(row) if not mass[j * n + j].is_zero()), flint.arb(0)
+        )
         return bool(abs(D * inverse[n + i, n + i]) * digit < 1)
 
     def _saddle(self, at: dict[str, Balls]) -> Any:

@@ -36,7 +36,7 @@ Mpfs = NDArray[np.object_]
 
 
 class LinearMechanics:
-    """L = ½ v·Mv − ½ q·Kq and the forces −C v + f(t), of a Quadratic system."""
+    """L = ½ v·Mv − ½ q·Kq and the forces −C v + f(t), of a Quadratic system, at one point (n,) or many (K, n)."""
 
     def __init__(self, system: Quadratic, reals: Digits) -> None:
         self.n, self.bits = system.n, reals.bits
@@ -48,19 +48,15 @@ class LinearMechanics:
             self.load = load_function(system, reals)
 
     def momentum(self, q: Mpfs, v: Mpfs, t: Any = 0, params: Any = None) -> Mpfs:
-        """p = M v, at one point (n,) or many (K, n)."""
         return self._rows(self.M, v)
 
     def velocity(self, q: Mpfs, p: Mpfs, t: Any = 0, params: Any = None) -> Mpfs:
-        """v = M⁻¹ p, at one point (n,) or many (K, n)."""
         return self._rows(self.inverse_mass, p)
 
     def acceleration(self, q: Mpfs, v: Mpfs, t: Any = 0, params: Any = None) -> Mpfs:
-        """M⁻¹ (f(t) − C v − K q), at one point (n,) or many (K, n)."""
         return self._rows(self.inverse_mass, self.external_force(q, v, t) - self._rows(self.K, q))
 
     def external_force(self, q: Mpfs, v: Mpfs, t: Any = 0, params: Any = None) -> Mpfs:
-        """f(t) − C v, at one point (n,) or many (K, n)."""
         total = -self._rows(self.C, v)
         if self.load is None:
             return total
@@ -70,9 +66,7 @@ class LinearMechanics:
         return total + np.array(loads, dtype=object).reshape(np.shape(q))
 
     def energy(self, q: Mpfs, p: Mpfs, t: Any = 0, params: Any = None) -> Any:
-        """H = ½ p·M⁻¹p + ½ q·Kq, at one point (n,) or many (K, n)."""
-        twice = (p * self.velocity(q, p)).sum(axis=-1) + (q * self._rows(self.K, q)).sum(axis=-1)
-        return twice / 2
+        return ((p * self.velocity(q, p)).sum(axis=-1) + (q * self._rows(self.K, q)).sum(axis=-1)) / 2
 
     def check_regular(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None) -> None:
         """M is positive definite, which `Quadratic` has checked."""

@@ -1,13 +1,13 @@
-"""Newton's iteration with guard digits, the prediction it begins with, and continuation in h where it fails.
+"""Newton's iteration with guard digits, and continuation in h where it fails.
 
-Increments are balls, as wide as rounding may have moved them (`equations`): an increment whose ball contains zero is no
-increment. The others are counted in parts of their coordinate's step, so that units do not matter, and
+Increments are balls, as wide as rounding may have made them (`equations`): one that contains zero is zero. The others
+are counted in parts of their coordinate's step, so that units do not matter, and a step is
 
     solved    if the increment is below the last digit that is asked for, or the next one, which shrinks quadratically,
               is below the last guard digit
-    failed    if an increment is more than a quarter of the one before, where the root has to be the one that is nearby:
-              else it is the only root near the prediction (Newton and Kantorovich; Deuflhard, *Newton Methods for
-              Nonlinear Problems*, 2.1)
+    failed    if an increment is more than a quarter of the one before, or the first one more than a quarter of the step:
+              else the root is the only one near the prediction (Newton and Kantorovich; Deuflhard, *Newton Methods for
+              Nonlinear Problems*, 2.1). Where any root will do, this is not asked.
 
 An iteration works with as many bits as it can get right, which the increments of this step, or of the last one, tell.
 """
@@ -22,30 +22,13 @@ import flint
 
 from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, NOT_CONVERGED, NOT_FINITE, SINGULAR
 from leastaction.flint.equations import Linearised
+from leastaction.flint.mechanics import solve
 from leastaction.numbers.conversion import Balls, identity
 from leastaction.numbers.rounding import GUARD_BITS
 
-SMALLEST = 2.0**-20  # the part of h below which no step is tried
-
-
-class Solution(NamedTuple):
-    """How a step ended: its unknowns and impulse, if `status` is GOING_WELL.
-
-    left       log₂ of the increment that would come next, in parts of the step
-    first      log₂ of the first increment, and `curvature`, that of δ_{k+1}/δ_k²: how the next step will begin
-    negative   whether the determinant of ∂R/∂z is negative
-    reached    the largest part of h that could be solved
-    """
-
-    status: int
-    iterations: int
-    z: Balls
-    impulse: Balls
-    left: float
-    first: float = 0.0
-    curvature: float = 0.0
-    negative: bool = False
-    reached: float = 1.0
+QUARTER = 2.0  # bits by which increments shrink, at least, where the root is the only one near the prediction
+SLOWEST = 2.0**-13  # the growth of a step in continuation at which its branch ends
+LEAST_BITS = 4 * GUARD_BITS  # of any iteration: fewer save no time
 
 
 class Problem(NamedTuple):
@@ -59,56 +42,78 @@ class Problem(NamedTuple):
     scale: Balls
 
 
-def newton(problem: Problem, z: Balls, bits: int, first: float = 0.0, curvature: float = 0.0, near: float = 0.0) -> Solution:
-    """Newton from the prediction z. `first` and `curvature` are expected; 2^near bounds the first increment."""
-    scale, before, sizes = [max(a, b) for a, b in zip(problem.scale, lengths(problem.places, z))], flint.ctx.prec, []
-    following = first
-    try:
-        for iteration in range(1, bits):
-            working = flint.ctx.prec = int(min(bits, max(4 * GUARD_BITS, GUARD_BITS - curvature - 2 * following)))
-            at = problem.linearised(z)
-            N = len(at.residual)
-            try:
-                inverse = at.jacobian.mid().solve(identity(N), algorithm="approx").mid()
-            except ZeroDivisionError:
-                return Solution(SINGULAR, iteration, z, [], 0.0)
-            change = inverse * flint.arb_mat(N, 1, at.residual)  # −dz
-            flint.ctx.prec = bits
-            increments = [flint.arb(0) if x.abs_lower().is_zero() else x.mid() for x in change.entries()]
-            z = [(a - b).mid() for a, b in zip(z, increments, strict=True)]
-            if not all(x.is_finite() for x in change.entries()):
-                return Solution(NOT_FINITE, iteration, z, [], 0.0)
-            size, woken = _size(problem, increments, [x.rad() for x in change.entries()], z, scale)
-            if woken:  # what was predicted says nothing about this
-                sizes, following = [], 0.0
-                continue
-            below = size < GUARD_BITS - bits
-            if problem.checked and not below and size > (sizes[-1] - 2.0 if sizes else near):
-                return Solution(NOT_CONVERGED, iteration, z, [], min(size, 0.0))
-            if sizes:
-                curvature = max(size - 2.0 * sizes[-1], float(-bits))
-            following = (curvature if sizes else max(curvature, 0.0)) + 2.0 * size
-            sizes.append(max(size, float(GUARD_BITS - working)))  # fewer bits do not tell smaller increments apart
-            if (below or following < -bits) and working == bits:
-                pushed = (at.slope * flint.arb_mat(N, 1, increments)).entries()
-                impulse = [(a - b).mid() for a, b in zip(at.impulse, pushed, strict=True)]
-                status = GOING_WELL if all(x.is_finite() for x in impulse) else NOT_FINITE
-                flint.ctx.prec = 53
-                negative = problem.checked and bool(at.jacobian.mid().det().mid() < 0)
-                return Solution(status, iteration, z, impulse, following, sizes[0], curvature, negative)
-        return Solution(NOT_CONVERGED, bits, z, [], 0.0)
-    finally:
-        flint.ctx.prec = before
+class Solution(NamedTuple):
+    """How a step ended: its unknowns and impulse, if `status` is GOING_WELL.
+
+    left       the increment that would come next, or has come last where it is not solved, in parts of the step
+    curvature  log₂ of δ_{k+1}/δ_k²
+    negative   whether the determinant of ∂R/∂z is negative
+    reached    the largest part of h that could be solved
+    """
+
+    status: int
+    iterations: int
+    z: Balls
+    impulse: Balls
+    left: float
+    curvature: float = 0.0
+    negative: bool = False
+    reached: float = 1.0
 
 
-def _size(problem: Problem, increments: Balls, noise: Balls, z: Balls, scale: Balls) -> tuple[float, bool]:
-    """log₂ of the largest increment in parts of its coordinate's step, whose scale is updated; and whether a coordinate was
-    set in motion, from less than a last digit of its step: then there is nothing yet to compare increments with.
+def newton(
+    problem: Problem, z: Balls, bits: int, first: float = 0.0, curvature: float = 0.0, reach: float = 0.0
+) -> Solution:
+    """Newton from the prediction z, where log₂ of the first increment and `curvature` are expected. The first increment
+    may be a quarter of 2^reach, in parts of the step.
+    """
+    before, begun, size, following = flint.ctx.prec, False, reach, first
+    scale = [max(a, b) for a, b in zip(problem.scale, lengths(problem.places, z), strict=True)]
+    for iteration in range(1, bits):
+        needed = max(LEAST_BITS, GUARD_BITS - curvature - 2.0 * following)
+        flint.ctx.prec = working = int(needed) if 2.0 * needed < bits else bits  # more than half of them save no time
+        at = problem.linearised(z)
+        inverse, N = solve(at.jacobian, identity(len(z))), len(z)
+        change = [] if inverse is None else (inverse * flint.arb_mat(N, 1, at.residual)).entries()  # −dz
+        flint.ctx.prec = bits
+        if not change or not all(x.is_finite() for x in change):
+            status = NOT_FINITE if change else SINGULAR
+            break
+        increments = [flint.arb(0) if x.abs_lower().is_zero() else x.mid() for x in change]
+        z, last = [(a - b).mid() for a, b in zip(z, increments, strict=True)], size
+        size, woken = _size(problem.places, increments, [x.rad() for x in change], z, scale)
+        if woken:  # of this the prediction said nothing
+            begun, size, following = False, math.inf, 0.0
+            continue
+        below = size < GUARD_BITS - bits
+        if problem.checked and not below and size > last - QUARTER:
+            status = NOT_CONVERGED
+            break
+        curvature = max(size - 2.0 * last, float(-bits)) if begun else max(curvature, 0.0)
+        following = curvature + 2.0 * size
+        if working == bits and (below or following < -bits):
+            pushed = (at.slope * flint.arb_mat(N, 1, increments)).entries()
+            impulse = [(a - b).mid() for a, b in zip(at.impulse, pushed, strict=True)]
+            flint.ctx.prec = 53
+            negative = problem.checked and bool(at.jacobian.mid().det().mid() < 0)
+            flint.ctx.prec = before
+            return Solution(GOING_WELL, iteration, z, impulse, 2.0 ** min(following, 0.0), curvature, negative)
+        seen = float(GUARD_BITS - working)  # smaller increments are not told apart
+        begun, size = size > seen, max(size, seen)
+    else:
+        status = NOT_CONVERGED
+    flint.ctx.prec = before
+    return Solution(status, iteration, z, [], 2.0 ** min(size, 0.0))
+
+
+def _size(places: Any, increments: Balls, noise: Balls, z: Balls, scale: Balls) -> tuple[float, bool]:
+    """log₂ of the largest increment in parts of its coordinate's step, whose scale is updated; and whether a coordinate
+    was set in motion, from less than a last digit of its step: then there is nothing to compare its increment with.
 
     A coordinate of whose step rounding leaves less than the guard digits is at rest, and does not count.
     """
     result, woken = flint.arb(0), False
-    for j, own in enumerate(problem.places):
+    for j, own in enumerate(places):
         moved, before = largest([increments[i] for i in own]), scale[j]
         scale[j] = max(before, largest([z[i] for i in own]))
         known = scale[j] * 2.0**-GUARD_BITS
@@ -117,49 +122,46 @@ def _size(problem: Problem, increments: Balls, noise: Balls, z: Balls, scale: Ba
     return log2(result), woken
 
 
-def follow(problem: Callable[[float, Balls], Problem], uniform: Callable[[float], Balls], bits: int) -> Solution:
-    """The root that is connected with the solution at h → 0, by steps x h that grow from x = 1/64 to 1.
+def follow(
+    problem: Callable[[float, Balls], Problem], uniform: Callable[[float], Balls], n: int, bits: int
+) -> Solution:
+    """The root that is connected with the solution at h → 0, by steps x h that grow to h: from h/16, or less, which
+    the uniform motion predicts.
 
-    z is extrapolated in x from the steps before, and the growth of x is cut where the iteration does not contract at
-    once, or where the determinant of ∂R/∂z changes its sign, as behind a fold, until the growth is so small that the
-    motion itself is seen to pass there. Where the growth becomes next to nothing the branch ends.
+    z is extrapolated in x from the steps before. The growth of x is cut where the iteration fails, or where the
+    determinant of ∂R/∂z changes its sign, as it does behind a fold; unless the growth is so small that the motion itself
+    is seen to pass there, as one that rests where it is unstable. Where the growth becomes next to nothing, the branch
+    ends.
     """
-    x, growth, reached, spent = 1.0 / 64.0, 1.0, 0.0, 0
+    x, growth, spent, negative, way = 1 / 16, 1.0, 0, False, [flint.arb(0)] * n
     solved: list[tuple[float, Balls]] = []
-    negative, way = False, [flint.arb(0)] * 0
     while True:
-        own = bits if x == 1.0 else min(bits, 4 * GUARD_BITS)
         at = problem(x, way)
-        z = _extrapolated(solved, x) if solved else uniform(x)
-        found = newton(at, z, own, near=-5.0 if solved else 0.0)
+        own, reach = bits if x == 1.0 else min(bits, LEAST_BITS), 0.0 if solved else math.inf
+        found = newton(at, _extrapolated(solved, x) if solved else uniform(x), own, reach=reach)
         spent += found.iterations
-        if found.status == GOING_WELL and (not solved or found.negative == negative or growth < 5e-4):
+        if found.status == GOING_WELL and (not solved or found.negative == negative or growth < 4 * SLOWEST):
             if x == 1.0:
                 return found._replace(iterations=spent)
-            negative, reached, growth = found.negative, x, min(2 * growth, 1.0)
-            solved = [*solved, (x, found.z)][-4:]
-            lengths_ = lengths(at.places, found.z)
-            way = lengths_ if not way else [*map(max, way, lengths_)]
-            x = min(1.0, x * (1.0 + growth))
+            solved, negative = [*solved, (x, found.z)][-4:], found.negative
+            way, growth = [*map(max, way, lengths(at.places, found.z))], min(2.0 * growth, 1.0)
         elif solved:
-            growth = (min(growth, 1.0 / reached - 1.0) if x == 1.0 else growth) / 4
-            x = min(1.0, reached * (1.0 + growth))
-            if growth < 1e-4:
-                return found._replace(status=BRANCH_ENDS, iterations=spent, reached=reached)
+            growth = (1.0 / solved[-1][0] - 1.0 if x == 1.0 else growth) / 4.0
+            x = solved[-1][0]
         else:
-            x /= 8.0
-            if x < SMALLEST:
-                status = BRANCH_ENDS if found.status == GOING_WELL else found.status
-                return found._replace(status=status, iterations=spent, reached=0.0)
+            growth, x = 1.0, x / 16.0
+        if min(x, growth) < SLOWEST:
+            ended = BRANCH_ENDS if solved else found.status
+            return found._replace(status=ended, iterations=spent, reached=solved[-1][0] if solved else 0.0)
+        x = min(1.0, x * (1.0 + growth))
 
 
 def _extrapolated(solved: Sequence[tuple[float, Balls]], x: float) -> Balls:
     """The polynomial in x through the steps solved, and zero at x = 0."""
     places = [0.0, *(a for a, _ in solved)]
-    weights = [
-        math.prod((x - b) / (a - b) for b in places if b != a) for a in places[1:]
-    ]
-    return [sum((w * z for w, z in zip(weights, row)), flint.arb(0)).mid() for row in zip(*(z for _, z in solved))]
+    weights = [math.prod((x - b) / (a - b) for b in places if b != a) for a in places[1:]]
+    rows = zip(*(z for _, z in solved), strict=True)
+    return [sum((w * z for w, z in zip(weights, row, strict=True)), flint.arb(0)).mid() for row in rows]
 
 
 def lengths(places: Sequence[Iterable[int]], z: Balls) -> Balls:
@@ -168,20 +170,11 @@ def lengths(places: Sequence[Iterable[int]], z: Balls) -> Balls:
 
 
 def largest(values: Iterable[Any]) -> Any:
-    """max |x|; NaN if one of the values is NaN."""
-    result = flint.arb(0)
-    for x in values:
-        size = abs(x)
-        if not size <= result:
-            result = size
-            if not size.is_finite():
-                break
-    return result
+    """max |x|."""
+    return max(map(abs, values), default=flint.arb(0))
 
 
 def log2(x: Any) -> float:
     """log₂ of a size, which may be 10⁻¹⁰⁰⁰; −∞ for zero."""
-    if not x.is_finite():
-        return math.inf
     mantissa, power = x.mid().man_exp()
     return math.log2(int(mantissa)) + int(power) if mantissa else -math.inf

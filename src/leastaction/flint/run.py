@@ -22,8 +22,8 @@ Mpfs = NDArray[np.object_]
 class Run(Alone, ABC):
     """One trajectory at work: see `backends.stepper.Stepper`.
 
-    Everything that the steps to come depend on is in attributes: lists of flint numbers, always of the same length, by
-    the names NUMBERS, floats by the names REALS, and integers by the names INTEGERS.
+    Everything that the steps to come depend on is in attributes of `kept`: lists of flint numbers, always of the same
+    length, by the names NUMBERS, floats by the names REALS, and integers by the names INTEGERS.
 
     row    what is stored of a state
     D      the derivative that is carried, (2n, varied) row by row; empty where there is none
@@ -37,11 +37,6 @@ class Run(Alone, ABC):
     row: Row
     D: Balls
 
-    def begin_derivative(self) -> None:
-        """D of the start by itself."""
-        C = self.row.varied
-        self.D = [flint.arb(int(i == j)) for i in range(2 * self.row.n) for j in range(C)] if C else []
-
     @abstractmethod
     def step(self) -> Failure | None:
         """Do one step, the one after `done` steps; where it fails, leave the state as it is."""
@@ -49,6 +44,13 @@ class Run(Alone, ABC):
     @abstractmethod
     def now(self) -> Balls:
         """(q, p), and behind it the derivatives that are carried, for one varied quantity after the other."""
+
+    def kept(self) -> list[Any]:
+        return [self]
+
+    def begin_derivative(self) -> None:
+        """D of the start by itself."""
+        self.D = [flint.arb(int(i == j)) for i in range(2 * self.row.n) for j in range(self.row.varied)]
 
     def advance(self, steps: int, every: int, first: int, rows: Mpfs) -> int:
         begun, row = self.done, self.row
@@ -68,20 +70,21 @@ class Run(Alone, ABC):
             return mpfs(self.now())[None]
 
     def state(self) -> dict[str, NDArray[Any]]:
-        found: dict[str, NDArray[Any]] = {
-            name: mpfs(numbers)[None] for name in self.NUMBERS if (numbers := getattr(self, name))
-        }
-        if self.REALS:
-            found["reals"] = np.array([[getattr(self, name) for name in self.REALS]])
-        return found | {"integers": np.array([[getattr(self, name) for name in self.INTEGERS]], dtype=np.int64)}
+        found: dict[str, NDArray[Any]] = {}
+        for k, own in enumerate(self.kept()):
+            found |= {f"{name}_{k}": mpfs(x)[None] for name in own.NUMBERS if (x := getattr(own, name))}
+            found[f"reals_{k}"] = np.array([[float(getattr(own, name)) for name in own.REALS]])
+            found[f"integers_{k}"] = np.array([[int(getattr(own, name)) for name in own.INTEGERS]])
+        return {name: array for name, array in found.items() if array.size}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        with flint_bits(self.bits):
-            for name in state.keys() & set(self.NUMBERS):
-                setattr(self, name, balls(state[name][0]))
-        for names, key in ((self.REALS, "reals"), (self.INTEGERS, "integers")):
-            for name, value in zip(names, state[key][0].tolist() if names else (), strict=True):
-                setattr(self, name, value)
+        for k, own in enumerate(self.kept()):
+            with flint_bits(self.bits):
+                found = {name: balls(state[f"{name}_{k}"][0]) for name in own.NUMBERS if f"{name}_{k}" in state}
+            for names, key in ((own.REALS, f"reals_{k}"), (own.INTEGERS, f"integers_{k}")):
+                found |= dict(zip(names, state[key][0].tolist() if names else (), strict=True))
+            for name, value in found.items():
+                setattr(own, name, value)
 
 
 def behind(D: Balls, columns: int) -> Balls:

@@ -1,20 +1,17 @@
 """Any precision: the same Programs, tables and equations on flint numbers, with guard digits.
 
-Numbers are `arb` balls. Among the libraries for Python (measured from 30 to 1000 digits), arb does a product of 64
-digits in 0.12 µs and a sine in 0.6 µs; gmpy2's mpfr is as fast in arithmetic but four times slower in functions, and
-mpmath is six to fifteen times slower. A ball's radius tells what rounding may have done, which decides when an iteration
-ends. States are midpoints: over many steps their radii would grow without sense.
+Numbers are `arb` balls, the fastest for Python (docs/precision.md). A ball's radius tells what rounding may have done,
+which decides when an iteration ends. States are midpoints: over many steps their radii would grow without sense.
 
-evaluate     a Program → a Python function on such numbers
-mechanics    momentum, velocity, energy, acceleration
-equations    the equations of a Step as matrix products
-constraints  where a step with constraints ends
-newton       Newton's iteration, and continuation in h
-run          steps one after the other
-galerkin     runs of the family and of compositions
-rk4          runs of the Runge–Kutta method
-linear       Quadratic systems: one matrix, applied again and again
-boundary     a step between two positions
+evaluate   a Program → a Python function on such numbers
+mechanics  momentum, velocity, energy, acceleration
+equations  the equations of a Step as matrix products, and of its end with constraints
+newton     Newton's iteration, and continuation in h
+run        steps one after the other
+galerkin   runs of the family and of compositions
+rk4        runs of the Runge–Kutta method
+linear     Quadratic systems: one matrix, applied again and again
+boundary   a step between two positions
 """
 
 from __future__ import annotations

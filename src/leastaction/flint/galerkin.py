@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, SINGULAR, Failure
 from leastaction.backends.stepper import Start
-from leastaction.flint.constraints import Ending, Settled
-from leastaction.flint.equations import Equations, Layout
+from leastaction.flint.equations import Ending, Equations, Layout, Settled
 from leastaction.flint.evaluate import function
 from leastaction.flint.mechanics import Mechanics
 from leastaction.flint.newton import Problem, Solution, follow, largest, lengths, log2, newton

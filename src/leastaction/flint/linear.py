@@ -17,11 +17,11 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.flint.evaluate import function
-from leastaction.flint.run import Run, behind
 from leastaction.backends.rows import Row
 from leastaction.backends.stepper import Start
 from leastaction.errors import TraceError
+from leastaction.flint.evaluate import function
+from leastaction.flint.run import Run, behind
 from leastaction.linear import Quadratic
 from leastaction.linear.forcing import Constant
 from leastaction.linear.operator import step_matrices

@@ -1,7 +1,4 @@
-"""A Lagrangian at one set of parameters and one precision: p(q, v), v(q, p), E, a.
-
-The same functions as those of `Lagrangian`, on object arrays of mpmath numbers: at one point (n,) or many (K, n).
-"""
+"""A Lagrangian at one set of parameters and one precision: p(q, v), v(q, p), E, a."""
 
 from __future__ import annotations
 
@@ -25,7 +22,12 @@ Mpfs = NDArray[np.object_]
 
 
 class Mechanics:
-    """`params` are the system's parameters as the flat array of `Lagrangian.values`, as mpmath numbers."""
+    """The functions of `Lagrangian` on object arrays of mpmath numbers, at one point (n,) or many (K, n).
+
+    f = ∂L/∂q + F is the force, λ such that g̈ = 0 the multipliers, Gᵀλ the reaction; the acceleration is that of Euler,
+    Lagrange and d'Alembert, NaN where ∂²L/∂v² is singular. `params` are the parameters as the flat array of
+    `Lagrangian.values`, as mpmath numbers.
+    """
 
     def __init__(self, system: Lagrangian, params: Mpfs, reals: Digits) -> None:
         self.system, self.n, self.name, self.bits = system, system.n, system.name, reals.bits
@@ -47,20 +49,15 @@ class Mechanics:
             self._held = compiled(system.geometry if system.m else None, "G", "bend")
 
     def momentum(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None) -> Mpfs:
-        """p = ∂L/∂v."""
         return self._each(lambda s, a, b: self._legendre(s, *a, *b)[: self.n], q, v, t)
 
     def velocity(self, q: Mpfs, p: Mpfs, t: Any, params: Any = None) -> Mpfs:
-        """v with ∂L/∂v(q, v) = p."""
         return self._each(self._velocity, q, p, t)
 
     def value(self, q: Mpfs, v: Mpfs, t: Any) -> Any:
-        """L."""
         return self._each(lambda s, a, b: self._value(s, *a, *b), q, v, t)[..., 0]
 
     def energy(self, q: Mpfs, p: Mpfs, t: Any, params: Any = None) -> Any:
-        """E = p·v − L."""
-
         def energy(s: Any, a: Balls, b: Balls) -> Balls:
             v = self._velocity(s, a, b)
             return [sum((x * y for x, y in zip(b, v, strict=True)), -self._value(s, *a, *v)[0])]
@@ -68,25 +65,20 @@ class Mechanics:
         return self._each(energy, q, p, t)[..., 0]
 
     def force(self, q: Mpfs, v: Mpfs, t: Any) -> Mpfs:
-        """f = ∂L/∂q + F."""
         return self._each(lambda s, a, b: self._force(s, *a, *b), q, v, t)
 
     def external_force(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None, inputs: Any = None) -> Mpfs:
-        """F, each with a row of inputs where there are some."""
         if self.system.force is None:
             return 0 * q
         return self._each(lambda s, a, b, *u: self._external(s, *a, *b, *u), q, v, t, inputs)
 
     def multipliers(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None, inputs: Any = None) -> Mpfs:
-        """λ such that g̈ = 0."""
         return self._each(lambda s, a, b, *u: self._reacting(s, a, b, u)[0], q, v, t, inputs)
 
     def reaction(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None, inputs: Any = None) -> Mpfs:
-        """Gᵀλ."""
         return self._each(lambda s, a, b, *u: self._reacting(s, a, b, u)[1], q, v, t, inputs)
 
     def acceleration(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None, inputs: Any = None) -> Mpfs:
-        """The acceleration by Euler, Lagrange and d'Alembert; NaN where ∂²L/∂v² is singular."""
         return self._each(lambda s, a, b, *u: self._accelerate(s, a, b, u)[0], q, v, t, inputs)
 
     def check_regular(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None) -> None:

@@ -5,7 +5,7 @@ are counted in parts of their coordinate's step, so that units do not matter, an
 
     solved    if the increment is below the last digit that is asked for, or the next one, which shrinks quadratically,
               is below the last guard digit
-    failed    if an increment is more than a quarter of the one before, or the first one more than a quarter of the step:
+    failed    if an increment is more than a quarter of the one before, or the first one more than a quarter of a step:
               else the root is the only one near the prediction (Newton and Kantorovich; Deuflhard, *Newton Methods for
               Nonlinear Problems*, 2.1). Where any root will do, this is not asked.
 
@@ -129,9 +129,8 @@ def follow(
     the uniform motion predicts.
 
     z is extrapolated in x from the steps before. The growth of x is cut where the iteration fails, or where the
-    determinant of ∂R/∂z changes its sign, as it does behind a fold; unless the growth is so small that the motion itself
-    is seen to pass there, as one that rests where it is unstable. Where the growth becomes next to nothing, the branch
-    ends.
+    determinant of ∂R/∂z changes its sign, as it does behind a fold; unless the growth is so small that the motion is
+    seen to pass there, as one that rests where it is unstable. Where it becomes next to nothing, the branch ends.
     """
     x, growth, spent, negative, way = 1 / 16, 1.0, 0, False, [flint.arb(0)] * n
     solved: list[tuple[float, Balls]] = []

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.backends import flint
-from leastaction.backends.flint.galerkin import GalerkinStepper
+from leastaction import flint
 from leastaction.backends.stepper import Start
+from leastaction.flint.galerkin import GalerkinStepper
 from leastaction.methods import family
 from leastaction.numbers.precision import mpmath_digits
 from leastaction.numbers.rounding import Digits

@@ -15,7 +15,7 @@ import pytest
 import sympy
 
 import leastaction as la
-from leastaction.backends.flint.evaluate import function
+from leastaction.flint.evaluate import function
 from leastaction.numbers.notation import exact, to_text
 from leastaction.numbers.precision import flint_bits
 from leastaction.numbers.rounding import Digits, Float64

@@ -11,7 +11,7 @@ import sympy
 
 import leastaction as la
 from leastaction import problems
-from leastaction.backends.flint.evaluate import function
+from leastaction.flint.evaluate import function
 from leastaction.numbers.conversion import ball, balls, mpf
 from leastaction.numbers.precision import flint_bits
 from leastaction.numbers.rounding import Digits

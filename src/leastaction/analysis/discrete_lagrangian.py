@@ -15,7 +15,7 @@ and everything else follows (Marsden and West, *Acta Numerica* 2001):
 The exact discrete Lagrangian is the action of the motion between the two positions, and a method has the order r with
 |L_d − L_d^exact| = O(h^{r+1}) along motions (their Theorem 2.3.1).
 
-Values are computed by `backends.flint.boundary` from the equations of a Step, with more digits than are asked for.
+Values are computed by `flint.boundary` from the equations of a Step, with more digits than are asked for.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.analysis.fit import Fit, fit_order
 from leastaction.analysis.symmetries import Symmetry
-from leastaction.backends.flint.boundary import Boundary
 from leastaction.docstrings import documented
+from leastaction.flint.boundary import Boundary
 from leastaction.integrate import integrate
 from leastaction.linear import Quadratic
 from leastaction.methods import Composition, Galerkin, Method, galerkin

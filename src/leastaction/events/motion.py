@@ -431,7 +431,7 @@ class DetachedMotion:
         if not isinstance(self.reals, Digits):
             rows = np.concatenate([rows, np.broadcast_to(params, (len(t), len(params)))], axis=1)
             return points.evaluate(program, rows)
-        from leastaction.backends.flint import evaluated
+        from leastaction.flint import evaluated
 
         return evaluated(program, rows, params, self.reals)
 

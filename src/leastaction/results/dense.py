@@ -187,7 +187,7 @@ def _paces(run: Path, system: Paced, q: Reals) -> Reals:
     values = system.values(run.params, run.reals)
     if not isinstance(run.reals, Digits):
         return system.paces(np.zeros(len(q)), q, np.broadcast_to(values, (len(q), len(values))))
-    from leastaction.backends.flint import evaluated
+    from leastaction.flint import evaluated
 
     rows = np.concatenate([q[:, :1] * 0, q, q * 0], axis=1)
     return evaluated(system.sigma, rows, values[: system.sigma.inputs[-1][1]], run.reals)[:, 0]

@@ -183,7 +183,7 @@ def _begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, t_end: An
             )
         params = np.concatenate([params, reals.array(own)], axis=1)
     if isinstance(reals, Digits):
-        from leastaction.backends.flint import evaluated
+        from leastaction.flint import evaluated
 
         sigma = np.full(len(starts), reals.array(np.nan)[()])
         for i in np.flatnonzero(starts.status == GOING_WELL):
@@ -271,7 +271,7 @@ def _own(system: Paced, t0: float, *numbers: Numbers) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=16)
 def _mechanics(system: Lagrangian, params: tuple[Any, ...], exact: Digits) -> Any:
-    from leastaction.backends.flint import mechanics
+    from leastaction.flint import mechanics
 
     return mechanics(system, exact.array(np.array(params, object)), exact)
 
@@ -288,7 +288,7 @@ def _at_digits(
     inputs: NDArray[Any] | None,
 ) -> Starts:
     """One trajectory after the other."""
-    from leastaction.backends.flint import mechanics
+    from leastaction.flint import mechanics
 
     found_p, found_v = np.full(q.shape, reals.array(np.nan)[()]), np.full(q.shape, reals.array(np.nan)[()])
     status = np.full(len(q), GOING_WELL, np.int8)

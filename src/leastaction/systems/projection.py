@@ -223,7 +223,7 @@ def sizes_at(
     system: Lagrangian, arithmetic: Digits, t: Any, q: NDArray[Any], v: NDArray[Any], values: NDArray[Any]
 ) -> dict[str, NDArray[Any]]:
     """g, c and their sizes at one state, at any precision."""
-    from leastaction.backends.flint import evaluated
+    from leastaction.flint import evaluated
 
     assert system.constraints is not None
     program = sizes(system.constraints)

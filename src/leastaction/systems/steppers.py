@@ -15,7 +15,7 @@ def mechanics(system: System, values: Any, reals: Reals) -> Any:
     """momentum, velocity and energy of a system in this arithmetic: in float64 the system itself."""
     if not isinstance(reals, Digits):
         return system
-    from leastaction.backends import flint
+    from leastaction import flint
 
     return flint.mechanics(system, values, reals)
 
@@ -23,7 +23,7 @@ def mechanics(system: System, values: Any, reals: Reals) -> Any:
 def stepper(system: System, method: Method, start: Start, row: Row | None = None, at: Any = None) -> Stepper:
     """The stepper of one trajectory; `at` is what `mechanics` gives. `System.check_stable` checks h."""
     if at is not None and at is not system:
-        from leastaction.backends import flint
+        from leastaction import flint
 
         return flint.stepper(at, method, start, row)
     return system.stepper(method, start, row)

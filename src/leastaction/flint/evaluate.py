@@ -23,7 +23,7 @@ _TEMPLATES = {
     "neg": "-{0}", "sq": "{0} * {0}", "pow": "{0}.mid() ** {1}.mid()",
     "abs": "abs({0}.mid())", "sign": "{0} if {0}.is_nan() else {0}.mid().sgn()",
     "atan2": "arb.atan2({0}.mid(), {1}.mid())", "hypot": "({0} * {0} + {1} * {1}).mid().sqrt()",
-    "fmod": "fmod({0}.mid(), {1}.mid())", "copysign": "copysign({0}.mid(), {1}.mid())",
+    "fmod": "fmod({0}.mid(), {1}.mid())", "copysign": "-abs({0}) if {1}.mid() < 0 else abs({0})",
     "min": "{1} if {1}.mid() < {0}.mid() else {0}", "max": "{1} if {1}.mid() > {0}.mid() else {0}",
     "minimum": "{1} if {1}.is_nan() or {1}.mid() < {0}.mid() else {0}",
     "maximum": "{1} if {1}.is_nan() or {1}.mid() > {0}.mid() else {0}",
@@ -37,38 +37,17 @@ _TEMPLATES = {
     **{f: "{0}.mid()." + f + "()" for f in ("sqrt", "log", "log1p", "asin", "acos", "acosh", "atanh", "floor", "ceil")},
 }  # fmt: skip
 assert _TEMPLATES.keys() == OPERATIONS
-# Decisions on numbers that have no radius, floats or flint's, in Python's own logic.
-_DECISIONS = {
-    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}", "sq": "{0} * {0}",
-    "lt": "{0} < {1}", "le": "{0} <= {1}", "and": "{0} and {1}", "or": "{0} or {1}", "not": "not {0}",
-    "if": "{1} if {0} else 0", "select": "{1} if {0} else {2}",
-}  # fmt: skip
 
 
 def function(program: Program, results: Sequence[int], params: Sequence[Any]) -> Function:
     """The values `results` of a program as a function of its inputs, with the numbers of the block `params` put in, at
     the working precision.
     """
-    names: dict[str, Any] = {
-        "arb": flint.arb,
-        "zero": flint.arb(0),
-        "one": flint.arb(1),
-        "fmod": _fmod,
-        "copysign": _copysign,
-    }
-    for k, (op, *args) in enumerate(program.code):
-        if op == "const":
-            names[f"x{k}"] = number(args[0])
-    for i, value in enumerate(params):
-        names[f"p{i}"] = value
-    exec(_source(program, tuple(results)), names)
-    return names["make"]()
-
-
-def decisions(program: Program) -> Callable[..., list[Any]]:
-    """A program of comparisons and products as a function of floats, or of flint numbers without radius."""
-    names: dict[str, Any] = {f"x{k}": args[0] for k, (op, *args) in enumerate(program.code) if op == "const"}
-    exec(_source(program, program.results, True), names)
+    program = program.with_outputs(y=results)
+    names: dict[str, Any] = {"arb": flint.arb, "zero": flint.arb(0), "one": flint.arb(1), "fmod": _fmod}
+    names |= {f"x{k}": number(args[0]) for k, (op, *args) in enumerate(program.code) if op == "const"}
+    names |= {f"p{i}": value for i, value in enumerate(params)}
+    exec(_source(program), names)
     return names["make"]()
 
 
@@ -80,63 +59,38 @@ def number(x: float | Fraction) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _source(program: Program, results: tuple[int, ...], decides: bool = False) -> Any:
+def _source(program: Program) -> Any:
     """The code of `make()`, which computes what does not vary and returns the function."""
     inputs = range(program.input_size)
     given = inputs[program.input_slice("params")] if "params" in dict(program.inputs) else range(0)
-    templates = _DECISIONS if decides else _TEMPLATES
-    needed = _needed(program, results)
-    pairs = _sines_with_cosines(program, needed)
+    turned = {(op, args[0]): k for k, (op, *args) in enumerate(program.code) if op in ("sin", "cos")}
     fixed: list[str] = []
     varying: list[str] = []
     varies = set()
     for k, (op, *args) in enumerate(program.code):
-        if op == "const" or k not in needed:
+        if op == "const":
             continue
+        outer = op == "input" and args[0] in given
+        if (op == "input" and not outer) or (op != "input" and varies.intersection(args)):
+            varies.add(k)
+        name = f"x{k}"
         if op == "input":
-            if args[0] not in given:
-                varies.add(k)
-            lines, text = (varying, f"i{args[0]}") if k in varies else (fixed, f"p{args[0] - given.start}")
+            text = f"p{args[0] - given.start}" if outer else f"i{args[0]}"
+        elif (
+            op in ("sin", "cos")
+            and len(pair := [turned.get((f, args[0]), -1) for f in ("sin", "cos")])
+            and -1 not in pair
+        ):
+            name, text = f"x{pair[0]}, x{pair[1]}", f"x{args[0]}.sin_cos()"
+            if k == max(pair):  # both are known
+                continue
         else:
-            if varies.intersection(args):
-                varies.add(k)
-            lines, text = varying if k in varies else fixed, templates[op].format(*(f"x{a}" for a in args))
-        if op in ("sin", "cos") and args[0] in pairs:
-            sine, cosine = pairs[args[0]]
-            if k == min(sine, cosine):
-                lines.append(f"x{sine}, x{cosine} = x{args[0]}.sin_cos()")
-        else:
-            lines.append(f"x{k} = {text}")
-    body = "\n".join(
-        [
-            "def make():",
-            *(f"    {line}" for line in fixed),
-            f"    def f({', '.join(f'i{i}' for i in inputs if i not in given)}):",
-            *(f"        {line}" for line in varying),
-            f"        return [{', '.join(f'x{k}' for k in results)}]",
-            "    return f",
-        ]
-    )
-    return compile(body, f"<program {program.digest[:12]}>", "exec")
-
-
-def _needed(program: Program, results: Sequence[int]) -> set[int]:
-    """The values that the results depend on."""
-    needed = set(results)
-    for k in range(len(program.code) - 1, -1, -1):
-        op, *args = program.code[k]
-        if k in needed and op not in ("input", "const"):
-            needed.update(args)
-    return needed
-
-
-def _sines_with_cosines(program: Program, needed: set[int]) -> dict[int, tuple[int, int]]:
-    """Arguments of which both sine and cosine are wanted, and the values that hold the sine and the cosine."""
-    found: dict[str, dict[int, int]] = {"sin": {}, "cos": {}}
-    for k, (op, *args) in enumerate(program.code):
-        if op in found and k in needed:
-            found[op][args[0]] = k
-    return {a: (k, found["cos"][a]) for a, k in found["sin"].items() if a in found["cos"]}
+            text = _TEMPLATES[op].format(*(f"x{a}" for a in args))
+        (varying if k in varies else fixed).append(f"{name} = {text}")
+    lines = ["def make():", *(f"    {line}" for line in fixed)]
+    lines += [f"    def f({', '.join(f'i{i}' for i in inputs if i not in given)}):", *(f"        {x}" for x in varying)]
+    lines += [f"        return [{', '.join(f'x{k}' for k in program.results)}]", "    return f"]
+    return compile("\n".join(lines), f"<program {program.digest[:12]}>", "exec")
 
 
 def _fmod(x: Any, y: Any) -> Any:
@@ -150,7 +104,3 @@ def _fmod(x: Any, y: Any) -> Any:
     # Only the remainder of 2^(a − b) is needed: a quotient of any size costs no more than the digits of y.
     rest = abs(m) * pow(2, a - b, n) % n if a >= b else abs(m) % (n << (b - a))
     return flint.arb((rest if m > 0 else -rest, min(a, b)))
-
-
-def _copysign(x: Any, y: Any) -> Any:
-    return -abs(x) if y < 0 else abs(x)

@@ -9,7 +9,7 @@ and Z gives the increments at the control points.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import flint
@@ -17,11 +17,11 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.flint.evaluate import function
-from leastaction.backends.flint.run import Run
 from leastaction.backends.rows import Row
 from leastaction.backends.stepper import Start
 from leastaction.errors import TraceError
+from leastaction.flint.evaluate import function
+from leastaction.flint.run import Run, behind
 from leastaction.linear import Quadratic
 from leastaction.linear.forcing import Constant
 from leastaction.linear.operator import step_matrices
@@ -36,7 +36,7 @@ Mpfs = NDArray[np.object_]
 
 
 class LinearMechanics:
-    """L = ½ v·Mv − ½ q·Kq and the forces −C v + f(t), of a Quadratic system."""
+    """L = ½ v·Mv − ½ q·Kq and the forces −C v + f(t), of a Quadratic system, at one point (n,) or many (K, n)."""
 
     def __init__(self, system: Quadratic, reals: Digits) -> None:
         self.n, self.bits = system.n, reals.bits
@@ -48,19 +48,15 @@ class LinearMechanics:
             self.load = load_function(system, reals)
 
     def momentum(self, q: Mpfs, v: Mpfs, t: Any = 0, params: Any = None) -> Mpfs:
-        """p = M v, at one point (n,) or many (K, n)."""
         return self._rows(self.M, v)
 
     def velocity(self, q: Mpfs, p: Mpfs, t: Any = 0, params: Any = None) -> Mpfs:
-        """v = M⁻¹ p, at one point (n,) or many (K, n)."""
         return self._rows(self.inverse_mass, p)
 
     def acceleration(self, q: Mpfs, v: Mpfs, t: Any = 0, params: Any = None) -> Mpfs:
-        """M⁻¹ (f(t) − C v − K q), at one point (n,) or many (K, n)."""
         return self._rows(self.inverse_mass, self.external_force(q, v, t) - self._rows(self.K, q))
 
     def external_force(self, q: Mpfs, v: Mpfs, t: Any = 0, params: Any = None) -> Mpfs:
-        """f(t) − C v, at one point (n,) or many (K, n)."""
         total = -self._rows(self.C, v)
         if self.load is None:
             return total
@@ -70,9 +66,7 @@ class LinearMechanics:
         return total + np.array(loads, dtype=object).reshape(np.shape(q))
 
     def energy(self, q: Mpfs, p: Mpfs, t: Any = 0, params: Any = None) -> Any:
-        """H = ½ p·M⁻¹p + ½ q·Kq, at one point (n,) or many (K, n)."""
-        twice = (p * self.velocity(q, p)).sum(axis=-1) + (q * self._rows(self.K, q)).sum(axis=-1)
-        return twice / 2
+        return ((p * self.velocity(q, p)).sum(axis=-1) + (q * self._rows(self.K, q)).sum(axis=-1)) / 2
 
     def check_regular(self, q: Mpfs, v: Mpfs, t: Any, params: Any = None) -> None:
         """M is positive definite, which `Quadratic` has checked."""
@@ -85,20 +79,22 @@ class LinearMechanics:
 
 
 class LinearStepper(Run):
-    """A method at work on a Quadratic system."""
+    """A method at work on a Quadratic system, with its derivative where asked for: powers of the matrix of a step."""
+
+    NUMBERS = ("y", "D")
 
     def __init__(self, mechanics: LinearMechanics, method: Method, start: Start, row: Row | None = None) -> None:
         self.row = row or Row.whole(mechanics.n)
         self.n, self.bits, self._load = mechanics.n, mechanics.bits, mechanics.load
         with flint_bits(self.bits):
             h = ball(start.h)
-            self._t0, self._h = ball(start.t), h
-            self._y = flint.arb_mat(2 * self.n, 1, balls(start.q) + balls(start.p))
+            self._t0, self._h, self.y = ball(start.t), h, balls(start.q) + balls(start.p)
             step = step_matrices(method, h, mechanics.M, mechanics.K, mechanics.C)
             self._times = [(c * h).mid() for c in step.c]
             rows = step.z.tolist()
             self.W, self._G = self._by_state_and_load(rows[-self.n :] + step.dp.tolist())
             self._Z, self._Z_load = self._by_state_and_load(rows)
+            self.begin_derivative()
 
     def _by_state_and_load(self, rows: list[list[Any]]) -> tuple[Any, Any]:
         cut = 2 * self.n
@@ -110,19 +106,17 @@ class LinearStepper(Run):
         return flint.arb_mat(len(self._times) * self.n, 1, [x for at in self._times for x in self._load(t + at)])
 
     def step(self) -> None:
-        increments = self.W * self._y
+        y = flint.arb_mat(2 * self.n, 1, self.y)
+        moved = y + self.W * y
         if self._load is not None:
-            increments += self._G * self._loads((self._t0 + self.done * self._h).mid())
-        self._y = (self._y + increments).mid()
+            moved += self._G * self._loads((self._t0 + self.done * self._h).mid())
+        self.y = list(moved.mid().entries())
+        if self.row.varied:
+            D = flint.arb_mat(2 * self.n, self.row.varied, self.D)
+            self.D = list((D + self.W * D).mid().entries())
 
     def now(self) -> Balls:
-        return list(self._y.entries())
-
-    def saved(self) -> dict[str, NDArray[Any]]:
-        return {"integers": np.array([self.done]), "y": mpfs(self._y.entries())}
-
-    def load(self, saved: Mapping[str, NDArray[Any]]) -> None:
-        self.done, self._y = int(saved["integers"][0]), flint.arb_mat(2 * self.n, 1, balls(saved["y"]))
+        return self.y + behind(self.D, self.row.varied)
 
     def polynomials(self, starts: Mpfs) -> tuple[Mpfs, int]:
         """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""

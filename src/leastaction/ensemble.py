@@ -150,7 +150,7 @@ def ensemble(
         h = math.copysign(advice.chosen.h, advice.t_end - advice.t0)
     if method is None or h is None:
         raise ValueError("say how to run: give method= and h=; or tol=, and both are chosen")
-    clock, file = time.perf_counter(), archive_path(store)
+    clock, file = time.perf_counter(), None if store is None else archive_path("store", store)
     if system.linear and params:
         system, allow_unstable = varied(cast(Quadratic, system), method, h, params, allow_unstable), False
     every = 0 if final_only else positive("every", every)

@@ -47,7 +47,7 @@ def test_more_digits_nodes_and_coordinates_than_can_be_done():
 @pytest.mark.parametrize("store, error", [(3, TypeError), (True, TypeError), ("", ValueError)])
 def test_an_archive_has_a_path(store, error):
     for run in (la.integrate, la.ensemble):
-        with pytest.raises(error, match="store must be the path of an archive, such as 'run.zarr'; got"):
+        with pytest.raises(error, match="store must be the path of an archive, such as"):
             run(PAIR, "simpson", **RUN, store=store)
     for read in (la.open, la.resume):
         with pytest.raises(error, match="path must be the path of an archive"):

@@ -677,3 +677,31 @@ def test_ensembles_until_a_time_in_other_ways():
     )
     assert hops.events["floor"].t[0, :2] == pytest.approx(np.sqrt(2.0) * np.array([1, 3]), abs=1e-9)
     assert hops.events["floor"].count.tolist() == [2, 3]
+
+
+def test_a_passive_event_ends_no_run_that_goes_on_without_it():
+    """A pendulum on a rod that begins slowly: at its lowest point the kinetic energy is 200 times that of the start,
+    and the velocities there were not found, by which the crossing of x = 0 is located.
+    """
+    rod = la.Lagrangian(lambda q, v: 0.5 * (v @ v) - 9.81 * q[1], n=2, constraints=lambda q: q @ q - 1)
+    run = {"q0": [1.0, 0.0], "p0": [0.0, 0.3], "h": 0.02, "t_end": 30}
+    run["pace"] = lambda q: 1 / (2 + q[1])
+    plain = la.integrate(rod, "simpson", **run)
+    path = la.integrate(rod, "simpson", **run, events={"x": la.Event(lambda q, p: q[0])})
+    assert np.array_equal(path.q, plain.q) and np.array_equal(path.p, plain.p)
+    passed = np.flatnonzero(plain.q[1:, 0] * plain.q[:-1, 0] < 0)
+    assert path.events["x"].count == len(passed) > 0
+    assert abs(path.events["x"].q[:, 0]).max() < 1e-14
+
+
+def test_the_velocities_of_a_motion_that_has_become_fast():
+    """Their rate of time is held first: its equation alone would lead to a negative one (any C in L̂ gives them)."""
+    rod = la.Lagrangian(lambda q, v: 0.5 * (v @ v) - 9.81 * q[1], n=2, constraints=lambda q: q @ q - 1)
+    system = paced(rod, lambda q: 1 / (2 + q[1]), FLOAT64)
+    rng = np.random.default_rng(0)
+    for C in 10.0 ** rng.uniform(-4, 4, 20):
+        q, p, values = rng.uniform(-1, 1, 2), 10 ** rng.uniform(-2, 3) * rng.normal(size=2), np.array([C, 1.0])
+        state = np.append(q, 0.0), np.append(p, -(0.5 * p @ p + 9.81 * q[1]))
+        sigma = 1 / (2 + q[1])
+        v = system.velocity(*state, 0.0, values)
+        assert abs(v - sigma * np.append(p, 1.0)).max() <= 1e-9 * sigma * max(1.0, abs(p).max())

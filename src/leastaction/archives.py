@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path as FilePath
 from typing import Any
 
 from leastaction.results.assembly import from_archive, shown
@@ -14,7 +13,7 @@ from leastaction.results.paths import Paths
 from leastaction.results.stored_path import StoredPath
 from leastaction.run.archive import Disk, machine
 from leastaction.run.batches import prepare
-from leastaction.run.checks import check_count, number, positive, steps_until
+from leastaction.run.checks import archive_path, check_count, number, positive, steps_until
 from leastaction.run.drive import usual_parts
 from leastaction.run.given_inputs import given_inputs, points_of
 from leastaction.run.interrupts import preparing
@@ -63,7 +62,7 @@ def open(path: str | os.PathLike[str]) -> StoredPath | Paths:
     ...     la.open(file).q[90:].shape
     (11, 2)
     """
-    archive = Archive.open(FilePath(path))
+    archive = Archive.open(archive_path("path", path))
     with interpreting(archive.path):
         # The checkpoint is read after the metadata: all rows that it counts exist then. The lock is asked before the
         # checkpoint is read: a run may end in between.
@@ -136,7 +135,7 @@ def resume(
     """
     if steps is not None and t_end is not None:
         raise ValueError("say how far to go on: with steps= or with t_end=, not both")
-    archive = Archive.open(FilePath(path), write=True)
+    archive = Archive.open(archive_path("path", path), write=True)
     many = archive.header["kind"] == "ensemble"
     if not many and client is not None:
         raise ValueError("client= is for ensembles; this archive holds one path")

@@ -143,7 +143,7 @@ def ensemble(
         h = math.copysign(advice.chosen.h, many.t_end - many.t0)
     if method is None or h is None:
         raise ValueError("say how to run: give method= and h=; or tol=, and both are chosen")
-    clock, file = time.perf_counter(), archive_path(store)
+    clock, file = time.perf_counter(), None if store is None else archive_path("store", store)
     if system.linear and params:
         system, allow_unstable = varied(cast(Quadratic, system), method, h, params, allow_unstable), False
     every = 0 if final_only else positive("every", every)

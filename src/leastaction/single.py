@@ -33,7 +33,7 @@ def run_one(
     **asked: Any,
 ) -> Path:
     """One run of a method with a step; all other options go into the plan."""
-    clock, file = time.perf_counter(), archive_path(store)
+    clock, file = time.perf_counter(), None if store is None else archive_path("store", store)
     with preparing("nothing was computed, and no archive was begun"), compiling():
         plan, starts = plan_run(system, method, start, every=positive("every", every), advice=advice, **asked)
         memory = Memory(plan, starts) if file is None else None  # first check that there is room

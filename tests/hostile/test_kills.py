@@ -82,3 +82,32 @@ def test_killed_runs_go_on_to_the_last_bit_at_length(kind, tmp_path):
     """Some hundred kills at random moments, over all kinds."""
     rng = random.Random(int(fresh_generator().integers(2**31)))
     print(f"{kind}: {killed(kind, tmp_path, rng, 7)} kills")
+
+
+STOPPED_AT = """
+import os, sys
+import leastaction as la
+from leastaction.store.archive import Archive
+
+name, file = sys.argv[1:]
+kepler, commit = la.problems.get("kepler"), Archive.commit
+
+def stop(archive, checkpoint, kind="state"):
+    if kind.startswith(name):
+        os._exit(9)
+    commit(archive, checkpoint, kind)
+
+Archive.commit = stop
+la.integrate(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.01, steps=300, store=file)
+"""
+
+
+def test_a_run_killed_before_its_first_steps_are_written_is_none_or_goes_on(tmp_path):
+    """Killed while its archive is made there is none; killed after that, before any step, `la.resume` does them all."""
+    kepler, file = la.problems.get("kepler"), tmp_path / "run"
+    start = {"q0": kepler.q0, "p0": kepler.p0, "h": 0.01, "steps": 300}
+    whole = la.integrate(kepler.system, "simpson", **start)
+    for name in ("state", "chunk-"):
+        assert subprocess.run([sys.executable, "-c", STOPPED_AT, name, str(file)], timeout=300).returncode == 9
+        assert file.exists() == (name == "chunk-")
+    assert np.array_equal(la.resume(file).q, whole.q)

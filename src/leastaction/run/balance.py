@@ -103,9 +103,10 @@ def _moments(
     numbers = np.array(LOOKED_AT[bisect_left(LOOKED_AT, first) : bisect_left(LOOKED_AT, first + states.shape[1])], int)
     found, t = states[:, numbers - first].swapaxes(0, 1), plan.t0 + plan.reals.array(numbers * plan.every) * plan.h
     t = np.broadcast_to(t[:, None], found.shape[:2])
+    nothing = plan.reals.array(np.nan)[()]
+    found = np.where((numbers[:, None] * plan.every <= standing.steps)[:, :, None], found, nothing)
     over = ~standing.going(plan.steps)
     if over.any():
-        nothing = plan.reals.array(np.nan)[()]
         last = np.where(over[:, None], standing.at[:, : 2 * plan.row.n], nothing)
         when = np.where(over, plan.t0 + plan.reals.array(standing.steps) * plan.h, nothing)
         found, t = np.concatenate([found, last[None]]), np.concatenate([t, when[None]])
@@ -118,7 +119,7 @@ def _compare(balance: FloatArray, t: FloatArray, measured: FloatArray, soon: Cal
     E = measured[:, :, 0]
     largest = np.fmax.accumulate(np.concatenate([balance[None, :, 1:3], measured[:, :, 1:]]))[1:]
     size, noise = largest[:, :, 0], largest[:, :, 1]
-    error = np.where(np.isinf(E), np.inf, np.abs(E - balance[:, 0]))
+    error = np.where(np.isinf(E) & np.isfinite(balance[:, 0]), np.inf, np.abs(E - balance[:, 0]))
     infinite = going & np.isinf(error)
     wrong = infinite | (going & (error > LARGE * size) & (error > noise))
     if wrong.any():  # a motion may be at rest in all stored states

@@ -24,16 +24,13 @@ def positive(name: str, value: Any) -> int:
     return int(value)
 
 
-def archive_path(store: Any) -> Path | None:
-    """Where a run is to be stored; None if it is not."""
-    if store is None:
-        return None
-    if not isinstance(store, str | os.PathLike):
-        raise TypeError(f"store must be a path, such as 'run.zarr'; got {store!r}")
-    path = Path(store)
-    if not path.name:
-        raise ValueError(f"store must name the archive to be made, such as 'run.zarr'; got {os.fspath(store)!r}")
-    return path
+def archive_path(name: str, path: Any) -> Path:
+    """The place of an archive, checked."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"{name} must be the path of an archive, such as 'run.zarr'; got {path!r}")
+    if not os.fspath(path):
+        raise ValueError(f"{name} must be the path of an archive, such as 'run.zarr'; got no name")
+    return Path(path)
 
 
 def number(name: str, value: Any, reals: Reals = FLOAT64) -> Any:

@@ -127,7 +127,8 @@ def stretch(
         standing.take(*part, stepper, lasting or (stepper.done < plan.steps and not stepper.status().all()))
         own = standing.part(*part)
         before, stored = (int(plan.regular(steps)) for steps in (begun, int(own.steps.max())))
-        states = rows[:, : stored - block.first if plan.row.output is None else 0, : 2 * plan.row.n]
+        whole = rows if plan.row.output is None else rows[:, :0].repeat(2 * plan.row.n, axis=2)
+        states = whole[:, : stored - block.first, : 2 * plan.row.n]
         before = max(before, block.first)
         balance.judge(plan, starts.part(*part), own, before, states[:, before - block.first :], walls)
         if not own.going(end).any():

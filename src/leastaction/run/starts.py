@@ -14,7 +14,7 @@ from leastaction.backends import points
 from leastaction.backends.status import GOING_WELL
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.events import Watch
-from leastaction.numbers.rounding import FLOAT64, Digits, Reals, all_finite
+from leastaction.numbers.rounding import Digits, Reals, all_finite
 from leastaction.run.standing import Status
 from leastaction.step.inputs import Inputs
 from leastaction.systems.beginning import check_start
@@ -25,7 +25,6 @@ from leastaction.systems.protocol import System
 from leastaction.systems.sums import MOST_EXPANDED
 
 TINY = float(np.finfo(float).tiny)
-FEW = 200  # coordinates of a start that is kept for the next run
 ROUNDED_ONCE = 40  # digits of numbers that are then rounded to float64
 
 Numbers = tuple[Any, ...]
@@ -125,11 +124,7 @@ def _in_float64(
 ) -> Starts:
     """All trajectories at once."""
     driven = [] if inputs is None else [inputs]
-    if many or driven or q.size > FEW:
-        found_p, found_v, status = system.begin(t0, q, p, v, params, *driven)
-    else:
-        given = tuple(None if x is None else x.tobytes() for x in (q, p, v, params))
-        found_p, found_v, status = _begun(system, t0, *given)
+    found_p, found_v, status = system.begin(t0, q, p, v, params, *driven)
     if not many and status[0] != GOING_WELL:
         first = [rows[0] for rows in driven]
         system.check_start(t0, q[0], None if p is None else p[0], None if v is None else v[0], params[0], *first)
@@ -138,43 +133,14 @@ def _in_float64(
     return Starts(q, found_p, found_v, params, status)
 
 
-@lru_cache(maxsize=64)
-def _begun(system: System, t0: float, *given: bytes | None) -> tuple[NDArray[Any], ...]:
-    """How one trajectory begins, for read only; runs with other methods and steps begin in the same way."""
-    q, p, v, params = (None if x is None else np.frombuffer(x)[None] for x in given)
-    assert q is not None and params is not None
-    found = system.begin(t0, q, p, v, params)
-    for array in found:
-        array.flags.writeable = False
-    return found
-
-
 def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, t_end: Any, many: bool) -> tuple[Starts, float]:
     """The same starts for a paced system: after q and p stand energy and time, or time and −energy. Also the least
     pace at the starts.
     """
-    if many or isinstance(reals, Digits) or starts.q.size > FEW:
-        return _begin_paced(system, reals, starts, t0, t_end, many)
-    given = (x.tobytes() for x in (starts.q, starts.p, starts.v, starts.params))
-    return _begun_paced(system, t0, t_end, *given)
-
-
-@lru_cache(maxsize=64)
-def _begun_paced(system: Paced, t0: float, t_end: float | None, *given: bytes) -> tuple[Starts, float]:
-    """The same for one trajectory, for read only; runs with other methods and steps begin in the same way."""
-    q, p, v, params = (np.frombuffer(x)[None] for x in given)
-    starts = Starts(q, p, v, params, np.full(1, GOING_WELL, np.int8))
-    found, slowest = _begin_paced(system, FLOAT64, starts, t0, t_end, False)
-    for array in found.arrays().values():
-        array.flags.writeable = False
-    return found, slowest
-
-
-def _begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, t_end: Any, many: bool) -> tuple[Starts, float]:
     one, params = reals.array(np.ones(len(starts))), starts.params
     q, p, v, w = (np.asarray(x).astype(float) for x in (starts.q, starts.p, starts.v, params))
     if system.automatic:
-        own = (_own_of_many if many else _own_of_one)(system, float(t0), q, p, v, w)
+        own = system.own(float(t0), q, p, v, _accelerations(system.of, float(t0), q, v, w), w)
         bad = np.flatnonzero(~(np.isfinite(own) & (own > 0)).all(axis=1) & (starts.status == GOING_WELL))
         if len(bad):
             raise ValueError(
@@ -252,21 +218,6 @@ def _energy(system: Lagrangian, reals: Any, q: Numbers, p: Numbers, params: Numb
     at = _mechanics(system, tuple(exact.array(params).tolist()), exact)
     E = at.energy(exact.array(q), exact.array(p), t0 + exact.array(0).item())
     return reals.array(np.asarray(E).item())[()]
-
-
-def _own_of_many(system: Paced, t0: float, q: Any, p: Any, v: Any, params: Any) -> NDArray[np.float64]:
-    """The parameters that an automatic pace takes from the starts of motions, a row for each."""
-    return system.own(t0, q, p, v, _accelerations(system.of, t0, q, v, params), params)
-
-
-def _own_of_one(system: Paced, t0: float, *rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The same parameters for one motion; runs with other steps begin with the same ones."""
-    return _own(system, t0, *(tuple(row[0].tolist()) for row in rows))
-
-
-@lru_cache(maxsize=64)
-def _own(system: Paced, t0: float, *numbers: Numbers) -> NDArray[np.float64]:
-    return _own_of_many(system, t0, *(np.array([row], float) for row in numbers))
 
 
 @lru_cache(maxsize=16)

@@ -14,6 +14,8 @@ from leastaction.program import Program
 
 FloatArray = NDArray[np.float64]
 
+MOST_COORDINATES = 10_000  # of a Lagrangian that is written out: its derivatives would take hours
+
 Params = Mapping[str, Any] | FloatArray  # by name, or all of them as the flat array of `values`
 Given = Mapping[str, Any] | FloatArray | None  # inputs by name, or all of them as one flat array, or rows of it
 
@@ -32,6 +34,11 @@ def takes_time(fn: Callable[..., Any], params: Mapping[str, Any], reads: Sequenc
 def degrees(n: int) -> int:
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise ValueError(f"n, the number of degrees of freedom, must be a positive integer; got {n!r}")
+    if n > MOST_COORDINATES:
+        raise ValueError(
+            f"a Lagrangian that is written out has at most {MOST_COORDINATES} coordinates; got n = {n}. Write L as a "
+            "sum over rows of a table, la.Lagrangian.sum([la.Term(fn, over=rows), …], n=…)"
+        )
     return int(n)
 
 

@@ -18,6 +18,7 @@ from leastaction.errors import TraceError
 from leastaction.numbers.notation import exact
 from leastaction.program import Program, finite
 from leastaction.trace.algebra import Algebra
+from leastaction.trace.kinds import BOOL
 from leastaction.trace.numpy_view import numpy_seen
 from leastaction.trace.scalar import ACTIVE, Array, Scalar, active, apply, lift, plain
 from leastaction.trace.signed_zeros import signs_are_forgotten, simplified
@@ -218,6 +219,11 @@ def _results(builder: Algebra, result: Any, role: Role) -> list[int]:
 
 
 def _scalar(builder: Algebra, result: Any, role: Role) -> int:
+    if role is EVENT and (isinstance(result, bool | np.bool_) or getattr(result, "kind", None) is BOOL):
+        raise TraceError(
+            "the function returned true or false, and an event is where a number changes its sign: for x > 1 return "
+            "x − 1"
+        )
     if not isinstance(result, (Scalar, numbers.Real, np.bool_)):
         kind = f"{role.block} is a real number" if role.size is None else f"{role.called} is made of real numbers"
         raise TraceError(f"the function returned {reprlib.repr(result)} of type {type(result).__name__}; {kind}")

@@ -278,7 +278,7 @@ def test_broadcasting_shapes_and_indexing():
     np.testing.assert_array_equal(paths[-1].q, paths[2].q)
     with pytest.raises(IndexError, match="3 trajectories"):
         paths[3]
-    assert "3 × kepler" in repr(paths)
+    assert "3 trajectories of kepler" in repr(paths)
     assert paths.to_xarray().sizes == {"trajectory": 3, "t": 4, "dof": 2}
 
 

@@ -382,6 +382,14 @@ class Quadratic(Usual):
 
         require_stable(self.propagator(method, h))
 
+    @property
+    def mass_varies_with_position(self) -> bool:
+        """Not for what it is asked for: a pole of a chart."""
+        return False
+
+    def engine(self, method: Method, width: int = 1, energy: bool = False) -> None:
+        """None: no native function of a whole run steps this system."""
+
     def backend(self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False) -> None:
         """None: a step is a matrix."""
 

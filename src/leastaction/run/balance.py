@@ -165,7 +165,10 @@ def _measured(plan: Plan, starts: Starts, states: NDArray[Any]) -> FloatArray:
     sizes[:, 0] = flow.sum(axis=1) - L
     sizes[:, 1] = 0.5 * np.abs(v * (p - m)).sum(axis=1)
     sizes[:, 2] = ROUNDINGS * EPSILON * (np.abs(flow).sum(axis=1) + np.abs(L) + np.abs(f * q).sum(axis=1))
-    sizes[np.isnan(sizes[:, 0]) & ~np.isnan(v).any(axis=1), 0] = np.inf  # terms beyond all floats
+    if isinstance(plan.reals, Digits):
+        sizes[np.isinf(sizes[:, 0]), 0] = np.nan  # floats do not reach as far as this run
+    else:
+        sizes[np.isnan(sizes[:, 0]) & ~np.isnan(v).any(axis=1), 0] = np.inf  # terms beyond all floats
     return sizes.reshape(len(states), len(starts), 3)
 
 

@@ -86,7 +86,7 @@ def state_size(plan: Plan, starts: Starts) -> int:
 
 def _engine(plan: Plan, width: int) -> Engine | None:
     """The native function of these trajectories side by side; None if there is none."""
-    if isinstance(plan.reals, Digits) or plan.row.varied or not isinstance(plan.system, Lagrangian):
+    if isinstance(plan.reals, Digits) or plan.row.varied:
         return None
     return plan.system.engine(plan.method, width, width > 1 and bool(plan.energies))
 

@@ -46,9 +46,9 @@ TINY = float(np.finfo(float).tiny)
 def poles_matter(plan: Plan) -> bool:
     """Whether steps of this run can be compared so: its masses depend on q alone, and whole states are stored."""
     system, row = plan.system, plan.row
-    if not isinstance(system, Lagrangian) or not system.clock.steady or system.inputs or row.output is not None:
+    if not system.mass_varies_with_position or not system.clock.steady or system.inputs or row.output is not None:
         return False
-    return bool(plan.every) and system.mass_varies_with_position and not system.mass_varies_with_velocity
+    return bool(plan.every) and not system.mass_varies_with_velocity
 
 
 def judge(plan: Plan, starts: Starts, standing: Standing, first: int, states: NDArray[Any]) -> None:

@@ -21,6 +21,7 @@ from leastaction.systems.sums import Sum
 
 if TYPE_CHECKING:
     from leastaction.backends.backend import Backend
+    from leastaction.engine.run import Engine
     from leastaction.backends.rows import Row
     from leastaction.backends.status import Failure
     from leastaction.backends.stepper import Start, Stepper
@@ -37,6 +38,7 @@ class System(Protocol):
     linear             whether its equations of motion are linear
     depends_on_time    whether t occurs in its equations of motion
     mass_varies_with_velocity   whether L is not quadratic in v
+    mass_varies_with_position   whether its mass is known to depend on q: not asked of sums
     forced             whether forces act that do not come from L
     forced_by_state    whether such forces depend on q or v
     inputs             names and shapes of what drives it from outside, given with a run
@@ -65,6 +67,8 @@ class System(Protocol):
     def depends_on_time(self) -> bool: ...
     @property
     def mass_varies_with_velocity(self) -> bool: ...
+    @property
+    def mass_varies_with_position(self) -> bool: ...
     @property
     def forced(self) -> bool: ...
     @property
@@ -151,6 +155,10 @@ class System(Protocol):
 
     def stepper(self, method: Method, start: Start, row: Row | None = None) -> Stepper:
         """The stepper of one trajectory in float64."""
+        ...
+
+    def engine(self, method: Method, width: int = 1, energy: bool = False) -> Engine | None:
+        """How one native function steps so many trajectories side by side; None if none does."""
         ...
 
     def backend(self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False) -> Backend | None:

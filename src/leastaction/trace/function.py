@@ -18,7 +18,7 @@ from leastaction.errors import TraceError
 from leastaction.numbers.notation import exact
 from leastaction.program import Program, finite
 from leastaction.trace.algebra import Algebra
-from leastaction.trace.kinds import BOOL
+from leastaction.trace.number_kinds import BOOL
 from leastaction.trace.numpy_view import numpy_seen
 from leastaction.trace.scalar import ACTIVE, Array, Scalar, active, apply, lift, plain
 from leastaction.trace.signed_zeros import signs_are_forgotten, simplified

@@ -425,6 +425,14 @@ class Sum(Usual):
         if found:
             raise ConstraintError("; ".join(found) + ". Begin with q0, v0 = la.project(system, q0, v0)")
 
+    @property
+    def mass_varies_with_position(self) -> bool:
+        """Not for what it is asked for: a pole of a chart."""
+        return False
+
+    def engine(self, method: Method, width: int = 1, energy: bool = False) -> None:
+        """None: no native function of a whole run steps this system."""
+
     def backend(self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False) -> Backend | None:
         """How the loops step this system: one trajectory at a time."""
         return None if lanes > 1 else sum_backend(self, method)

@@ -147,7 +147,7 @@ def strays(seeds, method):
     return astray, steps
 
 
-@pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")
+@pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning", "ignore::leastaction.ChartWarning")
 @pytest.mark.parametrize("s, seeds", [(8, 12), *(pytest.param(s, 60, marks=pytest.mark.slow) for s in (4, 6, 8))])
 def test_coarse_steps_do_not_leap_over_a_pole(s, seeds):
     """Of 916 steps none goes astray; 27 of 957 while only pivots of M_cc at neighbouring nodes were compared, 366 of

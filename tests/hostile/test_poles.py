@@ -12,7 +12,8 @@ from continuation import follow_beside_poles
 from seeds import fresh_generator
 from thrift import rest_slow
 
-pytestmark = pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")  # such steps are too long for that
+# Such steps are too long for that, and warn.
+pytestmark = pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning", "ignore::leastaction.ChartWarning")
 SYSTEM = la.Lagrangian(
     lambda q, v, g: 0.5 * (v[0] ** 2 + (np.sin(q[0]) * v[1]) ** 2) + g * np.cos(q[0]), n=2, params={"g": 1.0}
 )

@@ -21,10 +21,10 @@ from leastaction.systems.sums import Sum
 
 if TYPE_CHECKING:
     from leastaction.backends.backend import Backend
-    from leastaction.engine.run import Engine
     from leastaction.backends.rows import Row
     from leastaction.backends.status import Failure
     from leastaction.backends.stepper import Start, Stepper
+    from leastaction.engine.run import Engine
     from leastaction.linear.choice import Choice
 
 

@@ -124,10 +124,13 @@ def test_an_archive_in_the_making_is_locked(tmp_path, archives):
     from leastaction.store.archive import Archive
 
     header = Archive.open(archives / "path").header
-    with Archive.creating(tmp_path / "run", header, {}):
+    with Archive.creating(tmp_path / "run", header, {}, lambda archive: None):
         with pytest.raises(la.StoreError, match="being written by another process"):
             la.resume(tmp_path / "run")
-        with pytest.raises(la.StoreError, match="exists"), Archive.creating(tmp_path / "run", header, {}):
+        with (
+            pytest.raises(la.StoreError, match="exists"),
+            Archive.creating(tmp_path / "run", header, {}, lambda archive: None),
+        ):
             pass
 
 

@@ -50,7 +50,7 @@ def test_every_exception_travels(kind):
 def test_a_failed_step_arrives_with_all_it_says():
     error = failure()
     arrived = travelled(error)
-    for name in ("step", "time", "h", "residual", "iterations"):
+    for name in ("step", "time", "h", "stage", "residual", "iterations"):
         assert getattr(arrived, name) == getattr(error, name)
     assert np.array_equal(arrived.path.q, error.path.q) and arrived.path.energy()[0] == error.path.energy()[0]
 

@@ -202,7 +202,7 @@ def advise(
     """Find a method, a step and a pace that keep the error of the position at t_end below tol.
 
     Runs with several steps are made and compared, as :doc:`/explanation/tolerance` describes; for a Quadratic system
-    without damping and load formulas give the step. `la.integrate` with ``tol=`` takes the advice. Systems with inputs
+    formulas give method and step. `la.integrate` with ``tol=`` takes the advice. Systems with inputs
     are refused, since inputs belong to the steps of one method.
 
     Parameters

@@ -17,6 +17,7 @@ and large dense ones must have a factor of Cholesky, too.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -173,19 +174,29 @@ def extremes(a: Any, scale: FloatArray) -> tuple[float, float]:
         dense = a.toarray() if is_sparse(a) else a
         eigenvalues = np.linalg.eigvalsh(scale[:, None] * dense * scale)
         return float(eigenvalues[0]), float(eigenvalues[-1])
+    return ritz(lambda v: scale * (a @ (scale * v)), lambda v: v, n)[:2]
+
+
+def ritz(
+    apply: Callable[[FloatArray], FloatArray], weigh: Callable[[FloatArray], FloatArray], n: int
+) -> tuple[float, float, float]:
+    """The smallest and the largest Ritz value of an operator, and the residual of the largest, by some products. The
+    operator is symmetric in the inner product vᵀ weigh(v).
+    """
     v = np.random.default_rng(0).standard_normal(n)
-    v /= np.linalg.norm(v)
-    before, beta = np.zeros(n), 0.0
-    alphas, betas = [], []
+    weighed = weigh(v)
+    before, beta = np.zeros(n), float(np.sqrt(v @ weighed))
+    alphas, betas = [], [0.0]
     for _ in range(LANCZOS_STEPS):
-        w = scale * (a @ (scale * v)) - beta * before
-        alphas.append(float(w @ v))
+        v, weighed = v / beta, weighed / beta
+        w = apply(v) - betas[-1] * before
+        alphas.append(float(w @ weighed))
         w -= alphas[-1] * v
-        beta = float(np.linalg.norm(w))
-        if beta == 0.0:
-            break
+        before, v, weighed = v, w, weigh(w)
+        beta = float(np.sqrt(max(float(w @ weighed), 0.0)))
         betas.append(beta)
-        before, v = v, w / beta
-    off = betas[: len(alphas) - 1]
-    ritz = np.linalg.eigvalsh(np.diag(alphas) + np.diag(off, 1) + np.diag(off, -1))
-    return float(ritz[0]), float(ritz[-1])
+        if beta <= np.finfo(float).eps * abs(alphas[0]):
+            break
+    off = betas[1:-1]
+    values, vectors = np.linalg.eigh(np.diag(alphas) + np.diag(off, 1) + np.diag(off, -1))
+    return float(values[0]), float(values[-1]), float(betas[-1] * abs(vectors[-1, -1]))

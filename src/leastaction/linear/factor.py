@@ -103,6 +103,12 @@ class SparseLU(Factor):
         self.nnz, self.itemsize = self.lu.nnz, a.dtype.itemsize
 
     def solve(self, b: Array) -> Array:
+        if b.ndim == 2:  # SuperLU calls BLAS for many right-hand sides, too
+            with one_thread():
+                return self._solve(b)
+        return self._solve(b)
+
+    def _solve(self, b: Array) -> Array:
         if self.complex or not np.iscomplexobj(b):
             return np.asarray(self.lu.solve(b))
         return np.asarray(self.lu.solve(b.real) + 1j * self.lu.solve(b.imag))

@@ -226,6 +226,8 @@ def at_times(f: Force, n: int, times: FloatArray) -> FloatArray:
     """The load at many times, shape t.shape + (n,): samples at once, a function one time after the other."""
     if isinstance(f, Samples):
         return np.ascontiguousarray(f(times), float)
+    if isinstance(f, Constant):
+        return np.tile(f.value, (*times.shape, 1))
     return np.array([checked(f(t), n, t) for t in times.ravel().tolist()]).reshape(*times.shape, n)
 
 

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 from leastaction.errors import UnstableStepError
 from leastaction.linear.forcing import Rayleigh
 from leastaction.linear.highest import estimate
+from leastaction.linear.oscillators import propagators
 from leastaction.linear.propagator import Propagator
 from leastaction.linear.stability import stable_alternative, stable_intervals
 from leastaction.linear.system import ALL_MODES
-from leastaction.methods import Composition, Galerkin, RungeKutta4
-from leastaction.step.kronecker import kronecker_of
 
 FloatArray = NDArray[np.float64]
 
 SCAN = 4000  # frequencies tried to find where damped steps begin to grow
+SLACK = 1e-12  # of the trace and the determinant of a mode's step, for rounding
 GROWTH = 1e-7  # per step; a free body's double eigenvalue 1 is computed to half the digits
 
 
@@ -94,42 +94,7 @@ def _damped_limit(propagator: Propagator, damping: Rayleigh) -> float:
 
 
 def _damped_stable(propagator: Propagator, omega: FloatArray, damping: Rayleigh) -> NDArray[np.bool_]:
-    """For each ω: is the mode's step stable?"""
-    method, h = propagator.method, propagator.h
-    if isinstance(method, RungeKutta4):
-        return _damped_modes_stable_rk4(h, omega, damping)
-    root, parts = (method.root, method.parts) if isinstance(method, Composition) else (method, np.ones(1))
-    step = np.broadcast_to(np.eye(2), (len(omega), 2, 2))
-    for part in parts:
-        step = _damped_modes(root, part * h, omega, damping) @ step
-    return _both_inside(step)
-
-
-def _damped_modes(method: Galerkin, h: float, omega: FloatArray, damping: Rayleigh) -> FloatArray:
-    """For each ω the step of one mode with unit mass, as a matrix on (q, p), (K, 2, 2)."""
-    small = kronecker_of(method)
-    x2, c = (h * omega) ** 2, h * (damping.alpha + damping.beta * omega**2)
-    N = small.A - c[:, None, None] * small.D - x2[:, None, None] * small.B
-    right = np.zeros((len(omega), method.s, 2))  # unit mass; from q = 1, and from h p = 1
-    right[:, :, 0] = x2[:, None] * small.beta
-    right[:, -1, 1] = 1.0
-    z = np.linalg.solve(N, right)
-    dp = -x2[:, None] * (np.array([1.0, 0.0]) + small.mean @ z) - c[:, None] * z[:, -1]
-    rows = [1 + z[:, -1, 0], h * z[:, -1, 1]], [dp[:, 0] / h, 1 + dp[:, 1]]
-    return np.moveaxis(np.array(rows), 2, 0)
-
-
-def _both_inside(step: FloatArray) -> NDArray[np.bool_]:
-    """For each matrix: are both eigenvalues inside the unit circle? |trace| ≤ 1 + det and det ≤ 1."""
+    """For each ω: are both eigenvalues of the mode's step inside the unit circle? |trace| ≤ 1 + det and det ≤ 1."""
+    step = propagators(propagator.method, propagator.h, omega, damping.alpha + damping.beta * omega**2)
     trace, determinant = np.trace(step, axis1=1, axis2=2), np.linalg.det(step)
-    slack = 1e-12
-    return np.asarray((np.abs(trace) <= 1 + determinant + slack) & (determinant <= 1 + slack))
-
-
-def _damped_modes_stable_rk4(h: float, omega: FloatArray, damping: Rayleigh) -> NDArray[np.bool_]:
-    """For each ω: |1 + μ + μ²/2 + μ³/6 + μ⁴/24| ≤ 1 at both roots μ/h of λ² + cλ + ω² = 0?"""
-    half = (damping.alpha + damping.beta * omega**2) / 2
-    root = np.sqrt((half**2 - omega**2).astype(complex))
-    mu = h * np.array([-half + root, -half - root])
-    growth = np.abs(1 + mu * (1 + mu / 2 * (1 + mu / 3 * (1 + mu / 4))))
-    return np.asarray((growth <= 1 + 1e-12).all(axis=0))
+    return np.asarray((np.abs(trace) <= 1 + determinant + SLACK) & (determinant <= 1 + SLACK))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Callable
+from inspect import cleandoc
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +13,23 @@ from numpy.typing import NDArray
 from leastaction.numbers.rounding import FLOAT64
 
 FloatArray = NDArray[np.float64]
+F = TypeVar("F", bound=Callable[..., Any])
 
 ASYMMETRY = 1e-10  # relative; assembled finite-element matrices are symmetric to a few units of 1e-16
 EXACT_INTEGERS = 2**53  # float64 holds all integers up to this size
+
+
+def described(**parts: str) -> Callable[[F], F]:
+    """A decorator: what functions have in common replaces its name in braces in their docstrings."""
+
+    def written(function: F) -> F:
+        text = cleandoc(function.__doc__ or "")
+        for name, part in parts.items():
+            text = text.replace(f"{{{name}}}", cleandoc(part))
+        function.__doc__ = text
+        return function
+
+    return written
 
 
 def is_sparse(a: Any) -> bool:

@@ -19,11 +19,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.linear.matrices import is_sparse
+from leastaction.linear.matrices import described, is_sparse
 from leastaction.methods import Galerkin, Method
 from leastaction.methods import method as by_name
 
 FloatArray = NDArray[np.floating[Any]]
+
+MATRICES = """
+    Parameters
+    ----------
+    M, K : array_like or sparse array, shape (n, n) or (n,)
+        Mass and stiffness.
+    h : float
+        The step.
+
+    Returns
+    -------
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,18 +147,11 @@ class SimpsonWithMiddle:
         return np.linalg.solve(self.A, self.B)
 
 
+@described(matrices=MATRICES)
 def newmark(M: Any, K: Any, h: float) -> Scheme:
     """Newmark's scheme (γ = ½, β = ¼), equations (11) and (12) of the quadratic paper: X = 2M/h, Y = hK/2.
 
-    Parameters
-    ----------
-    M, K : array_like or sparse array, shape (n, n) or (n,)
-        Mass and stiffness.
-    h : float
-        The step.
-
-    Returns
-    -------
+    {matrices}
     Scheme
 
     Examples
@@ -160,18 +165,11 @@ def newmark(M: Any, K: Any, h: float) -> Scheme:
     return Scheme(2 / h * M, h / 2 * K)
 
 
+@described(matrices=MATRICES)
 def simpson_L(M: Any, K: Any, h: float) -> FloatArray:
     """L = I − (h²/8) M⁻¹K, below equation (26) of the quadratic paper: q_{j+1/2} = ½ L⁻¹ (q_j + q_{j+1}).
 
-    Parameters
-    ----------
-    M, K : array_like or sparse array, shape (n, n) or (n,)
-        Mass and stiffness.
-    h : float
-        The step.
-
-    Returns
-    -------
+    {matrices}
     ndarray, shape (n, n)
 
     Examples
@@ -184,18 +182,11 @@ def simpson_L(M: Any, K: Any, h: float) -> FloatArray:
     return np.eye(len(M)) - h**2 / 8 * np.linalg.solve(M, K)
 
 
+@described(matrices=MATRICES)
 def simpson_first(M: Any, K: Any, h: float) -> SimpsonWithMiddle:
     """Simpson's first variant, with the middle of the step: equations (26) to (28) of the quadratic paper.
 
-    Parameters
-    ----------
-    M, K : array_like or sparse array, shape (n, n) or (n,)
-        Mass and stiffness.
-    h : float
-        The step.
-
-    Returns
-    -------
+    {matrices}
     SimpsonWithMiddle
 
     Examples
@@ -213,18 +204,11 @@ def simpson_first(M: Any, K: Any, h: float) -> SimpsonWithMiddle:
     return SimpsonWithMiddle(L, A, B)
 
 
+@described(matrices=MATRICES)
 def simpson_second(M: Any, K: Any, h: float) -> Scheme:
     """Simpson's second variant, without the middle: equations (30) to (32) of the quadratic paper.
 
-    Parameters
-    ----------
-    M, K : array_like or sparse array, shape (n, n) or (n,)
-        Mass and stiffness.
-    h : float
-        The step.
-
-    Returns
-    -------
+    {matrices}
     Scheme
 
     Examples

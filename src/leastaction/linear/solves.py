@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 Increments = tuple[FloatArray, FloatArray]
 
+STIFF = 10.0  # (h ω)² of the stiffest mode, about, from which on momenta come from velocities
+
 
 class Solves(ABC):
     """The interface above."""
@@ -60,6 +62,8 @@ class Shifted(Solves):
         self.g = h**2 * (small.into @ form.beta)
         self.f = -(h**2) * (small.into @ form.load)
         self.mean = form.mean @ small.out
+        self.ahead = _by_velocities(system, method, h)
+        self.slope = small.out[-1] if self.ahead is None else self.ahead[1] @ small.out
         count = f"{np.count_nonzero(small.gamma.imag)} complex" if np.any(small.gamma.imag) else "no complex"
         self.how = f"{len(self.factors)} shifted solves, {count}" + (", in Schur form" if small.coupled else "")
 
@@ -104,6 +108,8 @@ class Shifted(Solves):
     def increments(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> Increments:
         w = self._solve(q, p, F)
         z = self._combine(self.small.out[-1], w)
+        if self.ahead is not None:
+            return z, self.ahead[0] * p + self.M @ self._combine(self.slope, w)
         mean = self._combine(self.mean, w)
         mean += q
         alpha, beta = self.rayleigh.alpha, self.rayleigh.beta
@@ -129,13 +135,16 @@ class Block(Solves):
         self.M, self.K, self.C, self.h = system.M, system.K, system.C, h
         self.form = kronecker_of(method)
         self.c = self.form.tau
+        self.ahead = _by_velocities(system, method, h)
         if is_sparse(self.K):
             from scipy.sparse import kron
         else:
             from numpy import kron
         A, D, B = self.form.A, self.form.D, self.form.B
         block = kron(A, self.M) - h * kron(D, self.C) - h**2 * kron(B, self.K)
-        self.factors = [factor(block, definite=False)]
+        size = np.sqrt(self.M.diagonal() + h**2 * self.K.diagonal())
+        self.scale = np.tile(1 / size, method.s)  # else units of coordinates, as of turns, would decide on the pivots
+        self.factors = [factor((block.T * self.scale).T * self.scale, definite=False)]
         self.how = f"one solve of size {method.s} n"
 
     def polynomial(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> FloatArray:
@@ -143,14 +152,32 @@ class Block(Solves):
         right[-1] += self.h * p
         if F is not None:
             right -= (self.h**2 * self.form.load) @ F
-        return self.factors[0].solve(right.ravel()).reshape(right.shape)
+        z = self.scale * self.factors[0].solve(self.scale * right.ravel())
+        return np.asarray(z.reshape(right.shape))
 
     def increments(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> Increments:
         z = self.polynomial(q, p, F)
+        if self.ahead is not None:
+            return z[-1], self.ahead[0] * p + self.M @ (self.ahead[1] @ z)
         dp = -self.h * (self.K @ (q + self.form.mean @ z)) - self.C @ z[-1]
         if F is not None:
             dp += (self.h * self.form.w) @ F
         return z[-1], dp
+
+
+def _by_velocities(system: Quadratic, method: Galerkin, h: float) -> tuple[float, FloatArray] | None:
+    """(c, d) with p_{k+1} − p_k = c p_k + M Σ_μ d_μ z^μ where that is better than the sum of forces; else None.
+
+    With r = s Gauss nodes p is a polynomial of degree s on the step, M v at the nodes, and p_{k+1} is its value at the
+    end. The sum of forces −h K (…) would multiply the rounding of q by h ω², in each step, which stiff modes keep for
+    ever. Where h ω is small for all modes the sum of forces loses less: it gives p_{k+1} − p_k and not p_{k+1}.
+    """
+    bound = float((system.K.diagonal() / system.M.diagonal()).max())  # about the square of the highest frequency
+    if method.name != f"P{method.s}N{method.s}Q{2 * method.s}Gau" or h * h * bound < STIFF:
+        return None
+    x = np.concatenate([[0.0], method.table.c])
+    ahead = np.array([np.prod([(1 - y) / (node - y) for y in x if y != node]) for node in x])
+    return float(np.round(ahead[0]) - 1), ahead[1:] @ method.table.dl[:, 1:] / h
 
 
 class RungeKutta(Solves):

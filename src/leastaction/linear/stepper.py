@@ -28,7 +28,8 @@ from leastaction.methods import Method
 FloatArray = NDArray[np.float64]
 
 PIECE_SECONDS = 0.2  # a piece of solves ends after this long, however many steps were asked for
-LOADED_STEPS = 1000  # … and one of the native loop after this many, where each needs the load from Python
+LOADED_STEPS = 1000  # … and one of the native loop after this many, where each needs the load from Python …
+LOADED_NUMBERS = 2**20  # … and one of solves when the loads of its steps are as many numbers
 
 
 class LinearStepper(Alone):
@@ -97,23 +98,37 @@ class LinearStepper(Alone):
         return done, stored, status == GOING_WELL
 
     def _solve(self, steps: int, every: int, rows: FloatArray) -> tuple[int, int, bool]:
-        h, n = self.propagator.h, len(self.y) // 2
-        q, p = self.y[:n], self.y[n:]
+        solves, n = self.propagator.solves, len(self.y) // 2
+        steps = min(steps, max(1, LOADED_NUMBERS // (n * len(solves.c))))
+        loads = self.propagator.load(self.t + (self.done + np.arange(steps)) * self.propagator.h)
         clock, stored, columns = time.perf_counter(), 0, self.row.columns
-        for k in range(self.done, self.done + steps):
-            with np.errstate(over="ignore", invalid="ignore"):
-                z, dp = self.propagator.increments(q, p, self.t + k * h)
-                finite = bool(np.isfinite(q + z).all() and np.isfinite(p + dp).all())
-            if not finite:
-                return k - self.done, stored, False
-            _add(q, self.carry[:n], z)
-            _add(p, self.carry[n:], dp)
-            if (k + 1) % every == 0:
-                rows[stored, : len(columns)] = self.y[columns]
-                stored += 1
-            if time.perf_counter() - clock > PIECE_SECONDS:
-                return k + 1 - self.done, stored, True
+        change = np.empty(2 * n)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for k in range(steps):
+                load = None if loads is None else loads[k]
+                change[:n], change[n:] = solves.increments(self.y[:n], self.y[n:], load)
+                if not self._add(change):
+                    return k, stored, False
+                if (self.done + k + 1) % every == 0:
+                    rows[stored, : len(columns)] = self.y[columns]
+                    stored += 1
+                if time.perf_counter() - clock > PIECE_SECONDS:
+                    return k + 1, stored, True
         return steps, stored, True
+
+    def _add(self, d: FloatArray) -> bool:
+        """y + carry ← y + carry + d (Knuth's two-sum), unless that is not finite; d is used up."""
+        x, carry = self.y, self.carry
+        d += carry
+        after = x + d
+        if not np.isfinite(after).all():
+            return False
+        rounded = after - x
+        np.subtract(x, after - rounded, out=carry)
+        d -= rounded
+        carry += d
+        x[:] = after
+        return True
 
     def polynomials(self, starts: FloatArray) -> tuple[FloatArray, int]:
         """The increments z, (K, s, n), of single steps from rows (t, q, p), and how many could be solved."""
@@ -141,14 +156,3 @@ class LinearStepper(Alone):
 
     def counts(self) -> dict[str, Any]:
         return self.propagator.counts()
-
-
-def _add(x: FloatArray, carry: FloatArray, d: FloatArray) -> None:
-    """x + carry ← x + carry + d, in place (Knuth's two-sum); d is used up."""
-    d += carry
-    after = x + d
-    rounded = after - x
-    np.subtract(x, after - rounded, out=carry)
-    d -= rounded
-    carry += d
-    x[:] = after

@@ -16,6 +16,7 @@ from leastaction.linear.forcing import Constant, Rayleigh, as_load, at_times, is
 from leastaction.linear.highest import highest_frequency
 from leastaction.linear.matrices import (
     chosen_dofs,
+    described,
     diagonal,
     eliminate,
     exact_entries,
@@ -39,6 +40,20 @@ if TYPE_CHECKING:
     from leastaction.linear.stepper import LinearStepper
 
 FloatArray = NDArray[np.float64]
+
+STATES = """
+    Parameters
+    ----------
+    q, p, v : array_like, shape (n,) or (…, n)
+        Positions, and momenta or velocities: one state, or one in each row.
+    t : number or array_like, default 0
+        The time, of which a load is a function.
+    params
+        Without effect: those of `la.Lagrangian` have it.
+
+    Returns
+    -------
+    """
 
 ALL_MODES = 1500  # up to this size frequencies come from a full eigenvalue decomposition
 
@@ -184,91 +199,52 @@ class Quadratic(Usual):
 
     # Energy and momentum: q, p, v may carry leading axes, one state per row.
 
+    @described(states=STATES)
     def energy(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> Any:
         """The energy ½ pᵀM⁻¹p + ½ qᵀKq.
 
-        Parameters
-        ----------
-        q, p : array_like, shape (n,) or (…, n)
-            One state, or one in each row.
-        t, params
-            Without effect: `la.Lagrangian.energy` has them.
-
-        Returns
-        -------
-        float or ndarray
+        {states}
+        float or ndarray, shape (…)
         """
         q, p = np.asarray(q, dtype=float), np.asarray(p, dtype=float)
         H = 0.5 * (p * self.velocity(q, p)).sum(axis=-1) + 0.5 * (q * _rows(self.K, q)).sum(axis=-1)
         return float(H) if H.ndim == 0 else H
 
+    @described(states=STATES)
     def momentum(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> FloatArray:
         """The momentum p = M v.
 
-        Parameters
-        ----------
-        q, v : array_like, shape (n,) or (…, n)
-            Positions, which have no effect, and velocities.
-        t, params
-            Without effect.
-
-        Returns
-        -------
+        {states}
         ndarray, of the shape of v
         """
         return _rows(self.M, np.asarray(v, dtype=float))
 
+    @described(states=STATES)
     def velocity(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> FloatArray:
         """The velocity v = M⁻¹ p.
 
-        Parameters
-        ----------
-        q, p : array_like, shape (n,) or (…, n)
-            Positions, which have no effect, and momenta.
-        t, params
-            Without effect.
-
-        Returns
-        -------
+        {states}
         ndarray, of the shape of p
         """
         p = np.asarray(p, dtype=float)
         return np.asarray(self.mass_factor.solve(p.reshape(-1, self.n).T).T.reshape(p.shape))
 
+    @described(states=STATES)
     def acceleration(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> FloatArray:
         """The acceleration a = M⁻¹ (f(t) − C v − K q).
 
-        Parameters
-        ----------
-        q, p : array_like, shape (n,) or (…, n)
-            Positions and momenta.
-        t : number or array_like, default 0
-            The time, of which the load is a function.
-        params
-            Without effect.
-
-        Returns
-        -------
+        {states}
         ndarray, of the shape of q
         """
         q, p = np.asarray(q, dtype=float), np.asarray(p, dtype=float)
         v = self.velocity(q, p) if self.C is not None else np.zeros_like(q)
         return self.velocity(q, self.external_force(q, v, t) - _rows(self.K, q))
 
+    @described(states=STATES)
     def external_force(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> FloatArray:
         """The external force f(t) − C v.
 
-        Parameters
-        ----------
-        q, v : array_like, shape (n,) or (…, n)
-            Positions, which have no effect, and velocities.
-        t : number or array_like, default 0
-            The time.
-        params
-            Without effect.
-
-        Returns
-        -------
+        {states}
         ndarray, of the shape of v
         """
         v = np.asarray(v, dtype=float)
@@ -306,10 +282,10 @@ class Quadratic(Usual):
             return self.C.alpha * (self.M @ v) + self.C.beta * (self.K @ v)
         return self.C @ v
 
-    def damping_matrix(self) -> FloatArray | None:
-        """C of a dense system, written out."""
+    def damping_matrix(self) -> Any:
+        """C, written out; None if there is none."""
         if isinstance(self.C, Rayleigh):
-            return np.asarray(self.C.alpha * self.M + self.C.beta * self.K)
+            return self.C.alpha * self.M + self.C.beta * self.K
         return self.C
 
     @cached_property
@@ -363,8 +339,8 @@ class Quadratic(Usual):
         """The products of one application of the matrices."""
         return int(self.K.nnz if self.sparse else self.n**2)
 
-    def chosen(self, q: FloatArray, p: FloatArray, t0: float, t_end: float, tol: float) -> Choice | None:
-        """Method and step for a tolerance by formulas; None if damping or a load acts."""
+    def chosen(self, q: FloatArray, p: FloatArray, t0: float, t_end: float, tol: float) -> Choice:
+        """Method and step for a tolerance by the modes that start and load excite."""
         from leastaction.linear.choice import chosen
 
         return chosen(self, q, p, t0, t_end, tol)
@@ -372,10 +348,10 @@ class Quadratic(Usual):
     def frequency(
         self, t: float, q: FloatArray, p: FloatArray, v: FloatArray, params: FloatArray, length: float
     ) -> float:
-        """About the highest frequency in a start."""
-        from leastaction.linear.dispersion import highest_excited
+        """The frequency of the motion in its mean, which stiff modes that hardly move do not change."""
+        from leastaction.linear.choice import excited
 
-        return highest_excited(self, q, p)
+        return excited(self, q, p, t, t + length).rate
 
     def energies(self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
         """H at many states."""

@@ -320,6 +320,13 @@ class Path:
         ------
         TypeError
             The system is not Quadratic, or the run has `digits`.
+        ValueError
+            States that are needed are not stored, or their rounding hides the accelerations: the message has the error.
+
+        Notes
+        -----
+        In stiff systems M⁻¹(f − Cv − Kq) would multiply the rounding of q. So a is found without modes that are far
+        quicker than the motion, to a thousandth of its largest value where that is possible.
 
         Examples
         --------

@@ -142,7 +142,9 @@ class Block(Solves):
             from numpy import kron
         A, D, B = self.form.A, self.form.D, self.form.B
         block = kron(A, self.M) - h * kron(D, self.C) - h**2 * kron(B, self.K)
-        self.factors = [factor(block, definite=False)]
+        size = np.sqrt(self.M.diagonal() + h**2 * self.K.diagonal())
+        self.scale = np.tile(1 / size, method.s)  # else units of coordinates, as of turns, would decide on the pivots
+        self.factors = [factor((block.T * self.scale).T * self.scale, definite=False)]
         self.how = f"one solve of size {method.s} n"
 
     def polynomial(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> FloatArray:
@@ -150,7 +152,8 @@ class Block(Solves):
         right[-1] += self.h * p
         if F is not None:
             right -= (self.h**2 * self.form.load) @ F
-        return self.factors[0].solve(right.ravel()).reshape(right.shape)
+        z = self.scale * self.factors[0].solve(self.scale * right.ravel())
+        return np.asarray(z.reshape(right.shape))
 
     def increments(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> Increments:
         z = self.polynomial(q, p, F)

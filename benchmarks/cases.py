@@ -291,8 +291,8 @@ def all_cases() -> list[Case]:
         C("README: double pendulum, Simpson", usual, "simpson", 0.01, quick=True),
         *(C(f"Kepler, P{s}, {s} × 1/240 orbit", kepler, gauss(s), s * turn) for s in (4, 6, 8, 12, 16)),
         *(C(f"outer planets, P{s}, {s} × 75 d", outer, gauss(s), s * 75.0) for s in (4, 8, 12, 16)),
-        C("Pleiades, P8, 1/60", of("pleiades"), gauss(8), 1 / 60, most=180),
-        C("Pleiades, P12, 1/50", of("pleiades"), gauss(12), 1 / 50, most=150),
+        C("Pleiades, P8, 1/400", of("pleiades"), gauss(8), 1 / 400, most=1150),
+        C("Pleiades, P12, 1/300", of("pleiades"), gauss(12), 1 / 300, most=860),
         C("chaotic double pendulum, P8, 0.05", of("double-pendulum-chaotic"), gauss(8), 0.05),
         C("top with cusps, P8, 0.04", of("lagrange-top-cusps"), gauss(8), 0.04),
         *(

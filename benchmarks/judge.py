@@ -193,7 +193,7 @@ def compared(name: str, lanes: int, most: int, pair: list[Process], turns: int) 
     steps = FIRST
     while 0 < (spent := slowest(steps)) < (SECONDS if steps >= FEWEST else 20 * SECONDS) and steps < most:
         steps = min(most, steps * (2 if spent > SECONDS / 8 else 8))
-    turns = max(6, math.ceil(turns * min(8.0, SECONDS / max(spent, 1e-6))))
+    turns = max(6, math.ceil(turns * min(2.0, SECONDS / max(spent, 1e-6))))
     times: list[tuple[list[float], list[float]]] = [([], []) for _ in pair]
     for k in range(turns):
         for at in (k % 2, 1 - k % 2):
@@ -229,7 +229,7 @@ def names(words: list[str] | None, lanes: bool, quick: bool) -> None:
     from cases import all_cases, in_lanes
 
     for case in all_cases():
-        if case.quick or not quick:
+        if case.quick or not quick or words:
             for one in (case, *in_lanes(case)) if lanes else (case,):
                 if not words or any(word in one.name for word in words):
                     print(f"{one.lanes}\t{one.most}\t{one.name}")
@@ -241,7 +241,9 @@ def main() -> None:
     parser.add_argument("--cases", nargs="+", help="parts of the names of cases")
     parser.add_argument("--lanes", action="store_true", help="the cases in 16 and in 64 lanes, too")
     parser.add_argument("--cpu", help="for LEASTACTION_CPU, such as x86-64-v3")
-    parser.add_argument("--quick", action="store_true", help="fewer cases and fewer repeats: two to three minutes")
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer repeats, and without --cases fewer cases: two to three minutes"
+    )
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     parser.add_argument("--sow", action="store_true", help=argparse.SUPPRESS)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import flint
 
 from leastaction.backends.status import GOING_WELL
-from leastaction.flint.equations import Equations, Layout, Linearised
+from leastaction.flint.equations import Equations, Layout, Linearised, part
 from leastaction.flint.evaluate import function
 from leastaction.flint.mechanics import solve
 from leastaction.flint.newton import Problem, follow
@@ -83,19 +83,15 @@ class Boundary:
         weights = [self._h * w for w in self._layout.terms[0].samples.w]
         action = sum((w * self._value(*x)[0] for w, x in zip(weights, at.points[0], strict=True)), flint.arb(0)).mid()
         # With the columns by left and by right: dz and dp from ∂R/∂z dz − dp = −∂R/∂q dleft, dz^s = dright − dleft.
-        by_q, pushed_by_q = (A.tolist() for A in at.by_q)
-        unit = [[int(i == j) for j in range(n)] for i in range(n)]
-        rows = [[-x for x in row] + none for row in by_q]
-        rows += [[-x for x in row] + row for row in unit]
-        solved = solve(self._held(at.jacobian), flint.arb_mat(rows))
-        changes = [[flint.arb("nan")] * (2 * n)] * (N + n) if solved is None else solved.tolist()
-        dz, dp = (flint.arb_mat(part) for part in (changes[:N], changes[N:]))
-        dp_right = dp + at.slope * dz + flint.arb_mat([row + none for row in pushed_by_q])
-        by_left, by_right, right = (
-            flint.arb_mat([row[part] for row in A.tolist()]).mid()
-            for A, part in ((dp, slice(n)), (dp, slice(n, 2 * n)), (dp_right, slice(n, 2 * n)))
-        )
-        return Between(action, z, p_left, p_right, -by_left, -by_right, right)
+        by_q, pushed = ([row + none for row in A.tolist()] for A in at.by_q)
+        ends = [[int(k == n + j) - int(k == j) for k in range(2 * n)] for j in range(n)]
+        changes = solve(self._held(at.jacobian), flint.arb_mat((-flint.arb_mat(by_q)).tolist() + ends))
+        if changes is None:
+            changes = flint.arb_mat(N + n, 2 * n, [flint.arb("nan")] * (2 * n * (N + n)))
+        dz, dp = part(changes, slice(N)), part(changes, slice(N, None))
+        right = dp + at.slope * dz + flint.arb_mat(pushed)
+        by_left, by_right = part(dp, columns=slice(n)).mid(), part(dp, columns=slice(n, None)).mid()
+        return Between(action, z, p_left, p_right, -by_left, -by_right, part(right, columns=slice(n, None)).mid())
 
     def _held(self, jacobian: Any) -> Any:
         """The derivatives of (R, z^s) by (z, p)."""

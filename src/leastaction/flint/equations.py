@@ -13,8 +13,7 @@ The numbers are balls. That of R is as wide as rounding may have moved it, which
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import flint
@@ -183,10 +182,9 @@ class Equations:
         if width == N:
             jacobian, slope = flint.arb_mat(N, N, entries[: N * N]), flint.arb_mat(n, N, entries[N * N :])
             return Linearised(residual, impulse, jacobian, slope, None, points, values)
-        rows = [entries[i * width : (i + 1) * width] for i in range(N + n)]
-        by_z, by_q = (flint.arb_mat([row[part] for row in rows[:N]]) for part in (slice(N), slice(N, width)))
-        i_z, i_q = (flint.arb_mat([row[part] for row in rows[N:]]) for part in (slice(N), slice(N, width)))
-        return Linearised(residual, impulse, by_z, i_z, (by_q, i_q), points, values)
+        whole, z, q = flint.arb_mat(N + n, width, entries), slice(N), slice(N, None)
+        by_q = part(whole, z, q), part(whole, q, q)
+        return Linearised(residual, impulse, part(whole, z, z), part(whole, q, z), by_q, points, values)
 
     def sums(self, values: Sequence[Sequence[Balls]], columns: int = 1) -> tuple[Balls, Balls]:
         """What the values of the terms, point by point, add to the equations without p, and to the impulse; with
@@ -196,6 +194,11 @@ class Equations:
         rows = self._sums[0](values, n, columns)
         end = self.layout.s * n * columns
         return rows[:end] + (self._sums[1](values, m, columns) if m else []), rows[end:]
+
+
+def part(A: Any, rows: slice = slice(None), columns: slice = slice(None)) -> Any:
+    """These rows and columns of a matrix."""
+    return flint.arb_mat([row[columns] for row in A.tolist()[rows]])
 
 
 def _scatter(table: Any, out: str, i: int) -> Balls:
@@ -223,24 +226,27 @@ class Ending:
     """The equations of an End with their parameters put in: n coordinates, m multipliers."""
 
     def __init__(self, end: End, n: int, m: int, params: Balls, bits: int) -> None:
-        self._end, self.n, self.m, self._params, self._bits = end, n, m, params, bits
-        self._values = function(end.program, end.program.results, params)
-
-    @cached_property
-    def _slopes(self) -> Any:
-        return function(self._end.slopes, self._end.slopes.results, self._params)
+        self.n, self.m, self._bits = n, m, bits
+        self._values = _by_name(end.program, params)
+        self._slopes = _by_name(end.slopes, params)
 
     def settle(self, t: Any, q: Balls, p: Balls, v: Balls) -> Settled | None:
         """e(v, μ) = p, c(v) = 0 by Newton, from the guess v, until the increment of v is below the last digit.
 
-        None where it is not solved, or where a last digit decides whether the constraints depend on each other.
+        None where it is not solved, or where a last digit decides whether the constraints depend on each other: with
+        D_i = Σ_j G_ij²/m_jj the number i of D (G M⁻¹Gᵀ)⁻¹ is one over the square of the sine between row i and others.
         """
         n, m, digit, mu = self.n, self.m, flint.arb((1, GUARD_BITS - self._bits)), [flint.arb(0)] * self.m
         for _ in range(self._bits):
-            at = _blocks(self._end.program, self._values(t, *q, *v, *mu))
+            at = self._values(t, *q, *v, *mu)
             inverse = solve(self._saddle(at), identity(n + m))
-            if inverse is None or not all(self._independent(at, inverse, i, digit) for i in range(m)):
+            if inverse is None:
                 return None
+            for i in range(m):
+                pairs = zip(at["c_v"][i * n : (i + 1) * n], at["e_v"][:: n + 1], strict=True)
+                D = sum((x * x / abs(mass) for x, mass in pairs if not mass.is_zero()), flint.arb(0))
+                if not abs(D * inverse[n + i, n + i]) * digit < 1:
+                    return None
             right = [a - b for a, b in zip(p, at["e"], strict=True)] + [-x for x in at["c"]]
             step = (inverse * flint.arb_mat(n + m, 1, right)).entries()
             v = [(a + b).mid() for a, b in zip(v, step, strict=False)]
@@ -250,21 +256,10 @@ class Ending:
                 return Settled(list(push.mid().entries()), v, mu)
         return None
 
-    def _independent(self, at: dict[str, Balls], inverse: Any, i: int, digit: Any) -> bool:
-        """Whether row i of G has a part across the other rows: with D = Σ_j G_ij²/m_jj the number i of D (G M⁻¹Gᵀ)⁻¹ is
-        one over the square of the sine between them.
-        """
-        n, mass = self.n, at["e_v"]
-        row = at["c_v"][i * n : (i + 1) * n]
-        D = sum(
-            (x * x / abs(mass[j * n + j]) for j, x in enumerate(row) if not mass[j * n + j].is_zero()), flint.arb(0)
-        )
-        return bool(abs(D * inverse[n + i, n + i]) * digit < 1)
-
     def _saddle(self, at: dict[str, Balls]) -> Any:
         """(e_v, −c_vᵀ; c_v, 0)."""
         n, m, mass, G = self.n, self.m, at["e_v"], at["c_v"]
-        rows = [mass[j * n : (j + 1) * n] + [-G[i * n + j] for i in range(m)] for j in range(n)]
+        rows = [mass[j * n : (j + 1) * n] + [-x for x in G[j::n]] for j in range(n)]
         return flint.arb_mat(rows + [G[i * n : (i + 1) * n] + [flint.arb(0)] * m for i in range(m)])
 
     def carried(self, t: Any, q: Balls, settled: Settled, D: Any, when: Any, P: int) -> Any:
@@ -273,24 +268,29 @@ class Ending:
         h changes the time, dt⁺ = `when` dh. With (e_v, −Gᵀ; G, 0) (dv, dμ) = (dp⁻, 0) − (e, c)_q dq⁺ − (e, c)_t dt⁺
         − (e, c)_w dw the result is dp⁺ = m_q dq⁺ + m_v dv + m_t dt⁺ + m_w dw.
         """
-        n, m, C = self.n, self.m, D.ncols()
-        at = _blocks(self._end.slopes, self._slopes(t, *q, *settled.v, *settled.mu))
-        rows = D.tolist()
-        dq = flint.arb_mat(rows[:n])
+        n, m, C, at = self.n, self.m, D.ncols(), self._slopes(t, *q, *settled.v, *settled.mu)
+        dq, none = part(D, slice(n)), [flint.arb(0)] * (C - P - 1)
 
         def along(name: str, size: int) -> Any:
             change = flint.arb_mat(size, n, at[f"{name}_q"]) * dq
             if P < 0:
                 return change
             by_t, by_w = at[f"{name}_t"], at[f"{name}_w"]
-            none = [flint.arb(0)] * (C - P - 1)
             return change + flint.arb_mat([[*none, *by_w[j * P : (j + 1) * P], by_t[j] * when] for j in range(size)])
 
-        right = (flint.arb_mat(rows[n:]) - along("e", n)).tolist() + (-along("c", m)).tolist()
-        moved = self._saddle(at).mid().solve(flint.arb_mat(right).mid(), algorithm="approx").tolist()
-        dp = along("m", n) + flint.arb_mat(n, n, at["e_v"]) * flint.arb_mat(moved[:n])
-        return flint.arb_mat(rows[:n] + dp.tolist()).mid()
+        right = (part(D, slice(n, None)) - along("e", n)).tolist() + (-along("c", m)).tolist()
+        dp = along("m", n) + flint.arb_mat(n, n, at["e_v"]) * part(
+            solve(self._saddle(at), flint.arb_mat(right)), slice(n)
+        )
+        return flint.arb_mat(dq.tolist() + dp.tolist()).mid()
 
 
-def _blocks(program: Program, values: Balls) -> dict[str, Balls]:
-    return {name: values[program.output_slice(name)] for name, _ in program.outputs}
+def _by_name(program: Program, params: Balls) -> Callable[..., dict[str, Balls]]:
+    """A program as a function that gives its blocks by name."""
+    f = function(program, program.results, params)
+
+    def blocks(*given: Any) -> dict[str, Balls]:
+        values = f(*given)
+        return {name: values[program.output_slice(name)] for name, _ in program.outputs}
+
+    return blocks

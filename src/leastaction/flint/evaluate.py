@@ -66,7 +66,7 @@ def _source(program: Program) -> Any:
     turned = {(op, args[0]): k for k, (op, *args) in enumerate(program.code) if op in ("sin", "cos")}
     fixed: list[str] = []
     varying: list[str] = []
-    varies = set()
+    varies: set[int] = set()
     for k, (op, *args) in enumerate(program.code):
         if op == "const":
             continue

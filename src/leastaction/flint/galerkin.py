@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, SINGULAR, Failure
 from leastaction.backends.stepper import Start
-from leastaction.flint.equations import Ending, Equations, Layout, Settled
+from leastaction.flint.equations import Ending, Equations, Layout, Settled, part
 from leastaction.flint.evaluate import function
-from leastaction.flint.mechanics import Mechanics
+from leastaction.flint.mechanics import Mechanics, solve
 from leastaction.flint.newton import Problem, Solution, follow, largest, lengths, log2, newton
 from leastaction.flint.run import Driven, Run, behind
 from leastaction.numbers.conversion import Balls, ball, balls, mpf, mpfs
@@ -117,7 +117,9 @@ class GalerkinStepper(Run):
             growth, modes = (flint.arb_mat([balls(line) for line in table[name]]) for name in ("growth", "modes"))
             self._prolong = (growth * modes).mid()
             self._layout = Layout(step, given, digits)
-            self._ending = step.end and Ending(step.end, step.n, step.multipliers, given, self.bits)
+            self._ending: Ending | None = None
+            if step.end is not None:
+                self._ending = Ending(step.end, step.n, step.multipliers, given, self.bits)
             programs = [sensitivity(term) for term in step.terms] if self._P >= 0 else []
             self._outer = [(program, function(program, program.results, given)) for program in programs]
             self.phases = []
@@ -212,8 +214,9 @@ class GalerkinStepper(Run):
         """D after the step from (t, q, p) with these increments."""
         n, C, P, N = self.n, self.row.varied, self._P, self._layout.N
         equations = phase.at(1.0, True)
-        at, rows = equations.linearised(t, self.q, self.p, z), flint.arb_mat(2 * n, C, self.D).tolist()
-        dq, dp = flint.arb_mat(rows[:n]), flint.arb_mat(rows[n:])
+        at, D = equations.linearised(t, self.q, self.p, z), flint.arb_mat(2 * n, C, self.D)
+        dq, dp = part(D, slice(n)), part(D, slice(n, None))
+        assert at.by_q is not None
         R, impulse = (by_q * dq for by_q in at.by_q)
         if P >= 0:
             changes = [
@@ -224,12 +227,9 @@ class GalerkinStepper(Run):
             by_R, by_impulse = equations.sums(changes, P + 1)
             R += flint.arb_mat(N, P + 1, by_R) * last_columns
             impulse += flint.arb_mat(n, P + 1, by_impulse) * last_columns
-        begin, end = self._last.start, self._last.stop
-        pushed = flint.arb_mat([[int(i == begin + j) for j in range(n)] for i in range(N)]) * dp
-        dz = at.jacobian.mid().solve((pushed - R).mid(), algorithm="approx").mid()
-        D = flint.arb_mat(
-            (dq + flint.arb_mat(dz.tolist()[begin:end])).tolist() + (dp + impulse + at.slope * dz).tolist()
-        )
+        pushed = flint.arb_mat([[int(i == self._last.start + j) for j in range(n)] for i in range(N)]) * dp
+        dz = solve(at.jacobian, pushed - R)
+        D = flint.arb_mat((dq + part(dz, self._last)).tolist() + (dp + impulse + at.slope * dz).tolist())
         if self._ending is not None and settled is not None:
             when = self.done + phase.offset + phase.part
             D = self._ending.carried((t + phase.h).mid(), _sum(self.q, z[self._last]), settled, D.mid(), when, P)

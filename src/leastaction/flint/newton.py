@@ -26,7 +26,7 @@ from leastaction.flint.mechanics import solve
 from leastaction.numbers.conversion import Balls, identity
 from leastaction.numbers.rounding import GUARD_BITS
 
-QUARTER = 2.0  # bits by which increments shrink, at least, where the root is the only one near the prediction
+QUARTER = 2.0  # bits by which increments shrink where the root is the only one near the prediction
 SLOWEST = 2.0**-13  # the growth of a step in continuation at which its branch ends
 LEAST_BITS = 4 * GUARD_BITS  # of any iteration: fewer save no time
 
@@ -128,7 +128,7 @@ def follow(
     """The root that is connected with the solution at h → 0, by steps x h that grow to h: from h/16, or less, which
     the uniform motion predicts.
 
-    z is extrapolated in x from the steps before. The growth of x is cut where the iteration fails, or where the
+    z is extrapolated in x from the steps before, and the first increment may be a sixteenth of the step. The growth of x is cut where the iteration fails, or where the
     determinant of ∂R/∂z changes its sign, as it does behind a fold; unless the growth is so small that the motion is
     seen to pass there, as one that rests where it is unstable. Where it becomes next to nothing, the branch ends.
     """
@@ -136,7 +136,7 @@ def follow(
     solved: list[tuple[float, Balls]] = []
     while True:
         at = problem(x, way)
-        own, reach = bits if x == 1.0 else min(bits, LEAST_BITS), 0.0 if solved else math.inf
+        own, reach = bits if x == 1.0 else min(bits, LEAST_BITS), -QUARTER if solved else math.inf
         found = newton(at, _extrapolated(solved, x) if solved else uniform(x), own, reach=reach)
         spent += found.iterations
         if found.status == GOING_WELL and (not solved or found.negative == negative or growth < 4 * SLOWEST):

@@ -84,7 +84,7 @@ class Boundary:
         action = sum((w * self._value(*x)[0] for w, x in zip(weights, at.points[0], strict=True)), flint.arb(0)).mid()
         # With the columns by left and by right: dz and dp from ∂R/∂z dz − dp = −∂R/∂q dleft, dz^s = dright − dleft.
         by_q, pushed = ([row + none for row in A.tolist()] for A in at.by_q)
-        ends = [[int(k == n + j) - int(k == j) for k in range(2 * n)] for j in range(n)]
+        ends: list[list[Any]] = [[int(k == n + j) - int(k == j) for k in range(2 * n)] for j in range(n)]
         changes = solve(self._held(at.jacobian), flint.arb_mat((-flint.arb_mat(by_q)).tolist() + ends))
         if changes is None:
             changes = flint.arb_mat(N + n, 2 * n, [flint.arb("nan")] * (2 * n * (N + n)))

@@ -182,9 +182,10 @@ class Equations:
         if width == N:
             jacobian, slope = flint.arb_mat(N, N, entries[: N * N]), flint.arb_mat(n, N, entries[N * N :])
             return Linearised(residual, impulse, jacobian, slope, None, points, values)
-        whole, z, q = flint.arb_mat(N + n, width, entries), slice(N), slice(N, None)
-        by_q = part(whole, z, q), part(whole, q, q)
-        return Linearised(residual, impulse, part(whole, z, z), part(whole, q, z), by_q, points, values)
+        whole, within, behind = flint.arb_mat(N + n, width, entries), slice(N), slice(N, None)
+        by_q = part(whole, within, behind), part(whole, behind, behind)
+        jacobian, slope = part(whole, within, within), part(whole, behind, within)
+        return Linearised(residual, impulse, jacobian, slope, by_q, points, values)
 
     def sums(self, values: Sequence[Sequence[Balls]], columns: int = 1) -> tuple[Balls, Balls]:
         """What the values of the terms, point by point, add to the equations without p, and to the impulse; with

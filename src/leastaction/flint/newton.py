@@ -128,9 +128,10 @@ def follow(
     """The root that is connected with the solution at h → 0, by steps x h that grow to h: from h/16, or less, which
     the uniform motion predicts.
 
-    z is extrapolated in x from the steps before, and the first increment may be a sixteenth of the step. The growth of x is cut where the iteration fails, or where the
-    determinant of ∂R/∂z changes its sign, as it does behind a fold; unless the growth is so small that the motion is
-    seen to pass there, as one that rests where it is unstable. Where it becomes next to nothing, the branch ends.
+    z is extrapolated in x from the steps before, and the first increment may be a sixteenth of the step. The growth of
+    x is cut where the iteration fails, or where the determinant of ∂R/∂z changes its sign, as it does behind a fold;
+    unless the growth is so small that the motion is seen to pass there, as one that rests where it is unstable. Where
+    it becomes next to nothing, the branch ends.
     """
     x, growth, spent, negative, way = 1 / 16, 1.0, 0, False, [flint.arb(0)] * n
     solved: list[tuple[float, Balls]] = []

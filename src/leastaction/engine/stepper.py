@@ -58,7 +58,7 @@ class FormStepper(Forgetful):
         root = method.root if isinstance(method, Composition) else method
         self.parts = np.array(method.parts, float) if isinstance(method, Composition) else np.ones(1)
         self.offsets = np.concatenate([[0.0], np.cumsum(self.parts)[:-1]])
-        how = engine(system, root, lanes, watch, False, energy, len(self.parts))
+        how = engine(system, root, lanes, watch, False, energy, len(self.parts), self.row.varied)
         assert how is not None, "a system asks first whether steps are short enough"
         self.engine: Engine = how
         q, p, v = (np.atleast_2d(np.asarray(x, float)) for x in (start.q, start.p, start.v))
@@ -98,6 +98,29 @@ class FormStepper(Forgetful):
         """A block of a group's state, (values, lanes): a view."""
         return self.states[g, phase, self.engine.places[name]]
 
+    @property
+    def D(self) -> FloatArray:
+        """The derivatives, (varied, 2n), of the one trajectory."""
+        return self._directions("directions")
+
+    @D.setter
+    def D(self, D: FloatArray) -> None:
+        size, lanes = self.row.varied, self.engine.lanes
+        padded = np.zeros((-(-size // lanes) * lanes, D.shape[1]))
+        padded[:size] = D
+        at_work = self.block(0, "directions", int(self._phase[0]))
+        at_work[:] = padded.reshape(-1, lanes, D.shape[1]).swapaxes(1, 2).reshape(at_work.shape)
+
+    @property
+    def earlier(self) -> FloatArray:
+        """The derivatives before the last step."""
+        return self._directions("earlier")
+
+    def _directions(self, name: str) -> FloatArray:
+        block, numbers = self.block(0, name, int(self._phase[0])), 2 * self.engine.step.n
+        found = block.reshape(-1, numbers, self.engine.lanes).swapaxes(1, 2)
+        return found.reshape(-1, numbers)[: self.row.varied].copy()
+
     def _begin(self, g: int, who: NDArray[np.int64], q: FloatArray, p: FloatArray, step: int) -> None:
         """The states of some lanes of a group before a step, as at the start of a run; q and p are rows by trajectory.
         Lanes beyond the last trajectory repeat it and are not alive.
@@ -111,11 +134,13 @@ class FormStepper(Forgetful):
             state[:, columns] = 0.0
             values = {
                 "q": how.packed(q[own]), "p": how.packed(p[own]), "params": self.params[own].T, "h": part * h,
-                "period": h, "t0": float(start.t) + offset * h, "t": float(step), "alive": alive,
+                "period": h, "t0": float(start.t) + offset * h, "t": float(step), "alive": alive, "offset": offset,
             }  # fmt: skip
             for name, value in values.items():
                 state[how.places[name]][:, columns] = value
             state[how.places["tables"]] = how.tables(part * h)
+        if self.row.varied:
+            self.D = self.row.directions()
         self.tally[lanes, STEPS] = step
         self._unbegun[g] = True
 
@@ -435,7 +460,8 @@ class FormStepper(Forgetful):
             np.concatenate([self.engine.unpacked(self.block(g, name)) for name in ("q", "p")], axis=1)
             for g in range(self.groups)
         ]
-        return np.concatenate(states)[: self.size]
+        found = np.concatenate(states)[: self.size]
+        return np.concatenate([found, self.D.reshape(1, -1)], axis=1) if self.row.varied else found
 
     def _numbers(self, name: str) -> FloatArray:
         """A number of each trajectory, over all factors of a composition, (size, phases)."""

@@ -42,8 +42,8 @@ def vary_length(step: Step, varied: int, lanes: int) -> float:
     n, N = step.n, step.s * (step.n + step.multipliers)
     points = [len(step.samples(term).tau) for term in step.terms]
     nodes = sum(-(-r // lanes) * len(term.slopes.code) for r, term in zip(points, step.terms, strict=True))
-    sums = (N + n) * (N + varied - n) * sum(-(-r // lanes) * 2 for r in points)
-    return nodes + sums + N**3 / 3 + -(-varied // lanes) * N * (N + n)
+    sums = (N + n) * (N + varied - n) * sum(2 + 2 * -(-r // lanes) for r in points)
+    return nodes + sums + 2 * N**3 / 3 + -(-varied // lanes) * 2 * N * (N + n)
 
 
 def vary_tables(step: Step, lanes: int) -> dict[str, Table]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from leastaction.backends.fused.elimination import factors, square, substitute
 from leastaction.backends.fused.mass import mass_of
-from leastaction.engine.directions import vary_padded, vary_tables
+from leastaction.engine.directions import MOST, vary_length, vary_padded, vary_tables
 from leastaction.engine.verdict import STATE, TINY, wanted
 from leastaction.program import Builder, Program, Value, dot
 from leastaction.step.form import Step
@@ -88,7 +88,7 @@ class Form:
     watch   what looks for events, or None
     lifts   whether z, the increments at the control points, and the impulse are left in the state (`lift`)
     energy_of   the system of which the range of the energy is found, or None
-    varied  along how many directions derivatives are carried
+    varied  along how many directions derivatives are carried; `varies`: by a Program (`directions`)
     """
 
     side: ClassVar[bool] = False  # whether one trajectory has its points side by side
@@ -98,14 +98,14 @@ class Form:
         energy_of: Any = None, varied: int = 0,
     ) -> None:  # fmt: skip
         self.step, self.lanes, self.width, self.watch, self.energy_of = step, lanes, width, watch, energy_of
-        self.varied = varied
+        self.varied, self.varies = varied, varied > 0 and vary_length(step, varied, lanes) <= MOST
         self.n, self.s, self.mass = step.n, step.s, mass_of(step)
         self.side = lanes > width
         # Where L is not quadratic in v, the energy's velocity is found from that of the step's polynomial.
         curved = energy_of is not None and energy_of.hessian.depends("Lvv", "v")
-        self.lifts = lifts or watch is not None or curved
+        self.lifts = lifts or watch is not None or curved or (varied > 0 and not self.varies)
         tables, padded = self.tables(), self.padded()
-        if varied:
+        if self.varies:
             tables, padded = tables | vary_tables(step, lanes), padded | vary_padded(step)
         self.rows: Any = SideBySide(tables, lanes, None, padded) if self.side else Lying(tables)
         self.blocks = self._blocks()
@@ -161,7 +161,7 @@ class Form:
             *self.own_blocks(),
         ]  # fmt: skip
         if self.lifts:
-            found += [("z", self.s * n), ("impulse", n), ("from", 2 * n)]
+            found += [("z", self.s * (n + step.multipliers)), ("impulse", n), ("from", 2 * n)]
         if self.watch is not None:
             found += [("last", n), ("look", 2 + 2 * n + self.s * n + 2 * n)]
         if self.energy_of is not None:
@@ -271,7 +271,7 @@ class Form:
         B, rows, x = self.opened()
         _, impulse = self.solution(B, rows, x)
         return B.finished(
-            z=self.unknowns(B, rows, x)[: self.s * self.n],
+            z=self.unknowns(B, rows, x),
             impulse=numbers(rows, impulse, self.n),
             **{"from": [*x["Q"], *x["P"]]},
         )
@@ -335,7 +335,7 @@ class Form:
         assert self.watch is not None
         B, rows, x = self.opened()
         n, t = self.n, self.time(x, 0.0) - x["period"][0]
-        given = {"t": [t], "h": x["h"], "q": x["from"][:n], "p": x["from"][n:], "z": x["z"], "impulse": x["impulse"],
+        given = {"t": [t], "h": x["h"], "q": x["from"][:n], "p": x["from"][n:], "z": x["z"][: self.s * n], "impulse": x["impulse"],
                  "last": x["last"], "params": x["params"], "inputs": self._inputs_by_node(rows, x)}  # fmt: skip
         found = B.at(self.watch.program, given)
         look = [y for name in ("t", "h", "q", "p", "z", "impulse", "last") for y in given[name]]

@@ -74,7 +74,7 @@ class Engine:
     def easy(self) -> dict[str, Program]:
         begin = self.form.begin()
         found = ({} if begin is None else {"begin": begin}) | self.form.pieces()
-        if self.form.varied:
+        if self.form.varies:
             found["vary"] = vary(self.form)
         if self.form.lifts:
             found["lift"] = self.form.lift()

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, Failure
 from leastaction.backends.stepper import Forgetful, Start, require_inputs
+from leastaction.engine.carrying import Carrying
 from leastaction.engine.form import Watching
 from leastaction.engine.rescue import Rescue, Unsolved
 from leastaction.engine.run import Engine, aligned, call_record, engine
 from leastaction.engine.singles import SingleSteps
-from leastaction.kernel.driver import BEGIN, EASY, FAILED, HARD, LOOK, PLACE, RESTING, SOLVED
+from leastaction.kernel.driver import BEGIN, EASY, FAILED, FINISHED, HARD, LOOK, PLACE, RESTING, SOLVED
 from leastaction.methods import Composition, Galerkin
 
 if TYPE_CHECKING:
@@ -71,6 +72,9 @@ class FormStepper(Forgetful):
         self._hard = False
         self._failure: Failure | None = None
         self._rescues: dict[int, Rescue] = {}
+        self._carrying: Carrying | None = None
+        if how.form.varied and not how.form.varies:
+            self._carrying = Carrying(how.step, self.params[0], how.form.varied)
         self._call, self._scratch = call_record(), np.zeros(0)
         self._kept = how.kept(self.row.columns)
         self._table: FloatArray | None = None
@@ -251,12 +255,37 @@ class FormStepper(Forgetful):
 
     def _native(self, g: int, now: int, end: int, enter: int) -> tuple[int, int]:
         """Native steps: how many whole ones were done, and why they ended."""
+        if self._carrying is None:
+            return self._called(g, now, enter, (end - now) * len(self.parts) - int(self._phase[g]))
+        begun, why = now, FINISHED
+        while now < end and why == FINISHED:
+            phase = int(self._phase[g])
+            done, why = self._called(g, now, enter, 1)
+            if why != FAILED:
+                self._carry(phase, now)
+            now, enter = now + done, EASY
+            every, first, rows = self._rows
+            if done and every and now % every == 0:
+                rows[0, now // every - first, len(self.row.columns) :] = self.D.ravel()
+        return now - begun, why
+
+    def _carry(self, phase: int, step: int) -> None:
+        """The derivatives through a factor of this step, that native code has just done."""
+        start, part, offset, n = self._start, self.parts[phase], self.offsets[phase], self.engine.step.n
+        x = {name: self.block(0, name, phase)[:, 0] for name in ("z", "from")}
+        t, h = float(start.t) + step * float(start.h), float(start.h)
+        assert self._carrying is not None
+        D, inputs = self.D, self._inputs_at(0, t, phase)
+        self.block(0, "earlier")[:] = self.block(0, "directions", int(self._phase[0]))
+        q, p = x["from"][:n], x["from"][n:]
+        self.D = self._carrying.carried(D, t + offset * h, part * h, h, q, p, x["z"], inputs, step + offset)
+
+    def _called(self, g: int, now: int, enter: int, steps: int) -> tuple[int, int]:
         native, function = self.engine.compiled(self._hard)
         every, first, rows = self._rows
         phases, call = len(self.parts), self._call
         if len(self._scratch) < native.work + 8:
             self._scratch = aligned((native.work + 8,))
-        steps = (end - now) * phases - int(self._phase[g])
         row = now // every + 1 - first if every else 0
         width, own = self.row.width, g * self.lanes
         given = {

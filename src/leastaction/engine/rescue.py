@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from leastaction.backends.status import BRANCH_ENDS, NOT_CONVERGED, NOT_FINITE, SINGULAR, Failure
 from leastaction.engine.call import Called
-from leastaction.engine.verdict import TRUST
+from leastaction.engine.verdict import NEAR, SLOWER, TRUST
 from leastaction.step.form import Step, stencils
 
 FloatArray = NDArray[np.float64]
 
 MOST_ITERATIONS = 16
 SETTLED, STALLED = 1e-13, 1e-9  # increments relative to the step: done; done if they shrink no more
-SMALLEST = 2.0**-14  # the least part of a step by which a continuation grows
+SMALLEST = 2.0**-10  # the least part of a step by which a continuation grows
 FURTHER = 1.5  # by how much more the next part grows where the last one was found
 
 
@@ -79,7 +79,7 @@ class Rescue:
             if tried.z is None:
                 why, grow = tried, (0.5 * grow if part else 0.125 * grow)
                 if grow < SMALLEST:
-                    status = BRANCH_ENDS if part else why.status
+                    status = BRANCH_ENDS if part and why.status != NOT_FINITE else why.status
                     raise Unsolved(Failure(status, why.residual, spent, part))
             else:
                 grow, part, found = (FURTHER * grow if part else to), to, tried.z
@@ -89,13 +89,12 @@ class Rescue:
 
     def velocity(self, t: float, q: FloatArray, p: FloatArray) -> FloatArray:
         """The velocity of a momentum."""
-        try:
-            v = np.asarray(self.system.velocity(q, p, t, self.params), float)
-        except (ArithmeticError, ValueError, LeastActionError):
-            raise Unsolved(Failure(SINGULAR, np.inf, 0, 0.0)) from None
-        if not np.isfinite(v).all():
-            raise Unsolved(Failure(NOT_FINITE, np.inf, 0, 0.0))
-        return v
+        with np.errstate(all="ignore"):
+            (v,), (found,) = self.system.velocities(np.array([t]), q[None], p[None], self.params)
+        if not found or not np.isfinite(v).all():
+            status = SINGULAR if np.isfinite(np.concatenate([q, p])).all() else NOT_FINITE
+            raise Unsolved(Failure(status, np.inf, 0, 0.0))
+        return np.asarray(v, float)
 
     def newton(self, t: float, q: FloatArray, p: FloatArray, h: float, z: FloatArray, inputs: FloatArray) -> _Tried:
         """Newton's iteration from z; trusted where its first contraction is below a quarter."""
@@ -120,7 +119,7 @@ class Rescue:
                 return _Tried(None, NOT_FINITE, residual, k)
             if size <= SETTLED or (k > 2 and size <= STALLED and size > 0.25 * before):
                 return _Tried(z, 0, residual, k)
-            if k == 2 and size > TRUST * before and before < 0.5 or (k > 2 and size > 0.5 * before):
+            if k > 1 and size > (TRUST if k == 2 and before > NEAR else SLOWER) * before:
                 return _Tried(None, NOT_CONVERGED, residual, k)
             before = size
         return _Tried(None, NOT_CONVERGED, residual, MOST_ITERATIONS)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leastaction.backends.fused.elimination import by_rows, factors, order_of, substitute
+from leastaction.backends.fused.elimination import by_rows, elimination_length, factors, order_of, slopes_of, substitute
 from leastaction.backends.fused.equations import short_dot
 from leastaction.program import Builder, Program, Value
 from leastaction.step.form import Step, stencils
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from leastaction.engine.form import Form, Values
 
 READ, GIVEN = ("q", "v", "multipliers"), ("f", "m", "g")
-MOST = 8_000  # instructions that are worth compiling; longer ones take NumPy
+MOST = 12_000  # instructions that are worth compiling; longer ones take NumPy
 
 
 def vary_length(step: Step, varied: int, lanes: int) -> float:
@@ -42,8 +42,10 @@ def vary_length(step: Step, varied: int, lanes: int) -> float:
     n, N = step.n, step.s * (step.n + step.multipliers)
     points = [len(step.samples(term).tau) for term in step.terms]
     nodes = sum(-(-r // lanes) * len(term.slopes.code) for r, term in zip(points, step.terms, strict=True))
-    sums = (N + n) * (N + varied - n) * sum(2 + 2 * -(-r // lanes) for r in points)
-    return nodes + sums + 2 * N**3 / 3 + -(-varied // lanes) * 2 * N * (N + n)
+    full = 1.0 if step.multipliers else float(slopes_of(step).mean())
+    sums = full * (N + n) * (N + varied - n) * sum(2 + 2 * -(-r // lanes) for r in points)
+    eliminated = N**3 / 3 if step.multipliers else elimination_length(step)
+    return nodes + sums + 2 * eliminated + -(-varied // lanes) * 2 * N * (N + n) * full**0.5
 
 
 def vary_tables(step: Step, lanes: int) -> dict[str, Table]:

@@ -45,7 +45,7 @@ def vary_length(step: Step, varied: int, lanes: int) -> float:
     full = 1.0 if step.multipliers else float(slopes_of(step).mean())
     sums = full * (N + n) * (N + varied - n) * sum(2 + 2 * -(-r // lanes) for r in points)
     eliminated = N**3 / 3 if step.multipliers else elimination_length(step)
-    return nodes + sums + 2 * eliminated + -(-varied // lanes) * 2 * N * (N + n) * full**0.5
+    return nodes + sums + 2 * eliminated + -(-varied // lanes) * 6 * N * (N + n) * full**0.5
 
 
 def vary_tables(step: Step, lanes: int) -> dict[str, Table]:
@@ -75,6 +75,12 @@ def vary(form: Form) -> Program:
     equations, unknowns = order_of(step)
     inverse = factors([[slopes[i][j] for j in unknowns] for i in equations])
     end = _End(form, B, rows, x, push, further) if step.end is not None else None
+    where = [unknowns.index(i) for i in range(N)]
+
+    def solve(right: Sequence[Any]) -> list[Any]:
+        solved = substitute(inverse, [right[i] for i in equations])
+        return [solved[i] for i in where]
+
     units = [column[0] for column in rows.columns("units")]
     found: list[Any] = []
     for g in range(-(-form.varied // form.lanes)):
@@ -93,8 +99,10 @@ def vary(form: Form) -> Program:
         right = [-along(row, []) for row in slopes[:N]]
         for j in range(n):
             right[(s - 1) * n + j] = right[(s - 1) * n + j] + dp[j]
-        solved = substitute(inverse, [right[i] for i in equations])
-        dz = [solved[unknowns.index(i)] for i in range(N)]
+        dz = solve(right)
+        # Once more for what is left: elimination without pivoting loses up to half of the digits.
+        left = [a - short_dot(row[:N], dz) for a, row in zip(right, slopes[:N], strict=True)]
+        dz = [a + b for a, b in zip(dz, solve(left), strict=True)]
         dq = [a + b for a, b in zip(dq, dz[(s - 1) * n : s * n], strict=True)]
         dp = [a + along(row, dz) for a, row in zip(dp, slopes[N:], strict=True)]
         found += [*dq, *(dp if end is None else end.along(dq, dp, seeds))]

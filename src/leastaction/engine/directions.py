@@ -109,9 +109,7 @@ def vary(form: Form) -> Program:
     return B.finished(directions=found, earlier=x["directions"])
 
 
-def _slopes(
-    form: Form, B: Builder, rows: Rows, x: Values, further: int
-) -> tuple[list[list[Value]], list[Any]]:
+def _slopes(form: Form, B: Builder, rows: Rows, x: Values, further: int) -> tuple[list[list[Value]], list[Any]]:
     """The derivatives of (R, I), row by row, by the unknowns, by q, and by parameters and h; and I itself."""
     step, n, s, m = form.step, form.n, form.s, form.step.multipliers
     N, sizes = s * (n + m), {"q": n, "v": n, "multipliers": m, "f": n, "m": n, "g": m}
@@ -133,9 +131,7 @@ def _slopes(
         motion: dict[str, list[Row]] = {}
         for block in READ:
             begin, size = s * n if block == "multipliers" else 0, sizes[block]
-            motion[block] = [
-                combine(tables[block], [z[begin + v * size + k] for v in range(s)]) for k in range(size)
-            ]
+            motion[block] = [combine(tables[block], [z[begin + v * size + k] for v in range(s)]) for k in range(size)]
         motion["v"] = [[faster * a for a in row] for row in motion["v"]]
         found = []
         for g, time in enumerate(times):
@@ -172,7 +168,10 @@ def _slopes(
                         if block == "q":
                             change(N + k, slope)
                         if block == "v" and further:
-                            change(N + n + further - 1, [-(a * b) / period for a, b in zip(slope, motion["v"][k], strict=True)])
+                            change(
+                                N + n + further - 1,
+                                [-(a * b) / period for a, b in zip(slope, motion["v"][k], strict=True)],
+                            )
                         own = [faster * a for a in slope] if block == "v" else slope
                         for v, column in enumerate(tables[block]):
                             change(begin + v * size + k, [c * a for c, a in zip(column, own, strict=True)])

@@ -30,7 +30,7 @@ class Carrying:
         self, D: FloatArray, t: float, h: float, period: float, q: FloatArray, p: FloatArray, z: FloatArray,
         inputs: FloatArray, begun: float,
     ) -> FloatArray:  # fmt: skip
-        """The directions D after a step of length h from (q, p) with the unknowns z; it begins `begun` periods after the
+        """The directions D after a step of length h from (q, p) with the unknowns z; `begun` periods after the
         start of the run.
         """
         n, s, m = self.step.n, self.step.s, self.step.multipliers
@@ -112,8 +112,9 @@ class Carrying:
         """What a term gives at all points, a row for each."""
         every = []
         for i, time in enumerate(times):
-            at: dict[str, Any] = {"t": time, "q": q + motion["q"][i], "v": motion["v"][i], "params": self.params,
-                                  "multipliers": motion["multipliers"][i], "inputs": inputs[i % len(inputs)] if len(inputs) else inputs}  # fmt: skip
+            at: dict[str, Any] = {name: motion[name][i] for name in ("v", "multipliers")}
+            at |= {"t": time, "q": q + motion["q"][i], "params": self.params}
+            at["inputs"] = inputs[i % len(inputs)] if len(inputs) else inputs
             every.append(self.slopes[e](at) | (self.more[e](at) if self.further else {}))
         return {name: np.array([at[name] for at in every]) for name in every[0]}
 

@@ -10,7 +10,8 @@ are sums of the Programs' derivatives, each with what it reads changes by. h cha
 the velocities, by −v_i/h, and the weights h w_i; in l_ν′/h · h w_i the last two changes cancel.
 
 Where there are constraints dp⁺ is what the step's own equations give, dp⁻, carried through the End: with
-(e_v, −Gᵀ; G, 0) (dv, dμ) = (dp⁻, 0) − (e, c)_q dq⁺ − (e, c)_t dt⁺ − (e, c)_w dw it is m_q dq⁺ + m_v dv + m_t dt⁺ + m_w dw.
+(e_v, −Gᵀ; G, 0) (dv, dμ) = (dp⁻, 0) − (e, c)_q dq⁺ − (e, c)_t dt⁺ − (e, c)_w dw it is m_q dq⁺ + m_v dv + m_t dt⁺ +
+m_w dw.
 
 Directions lie side by side in the lanes of vectors, in as many groups as it takes. Unit vectors, one of each lane, tell
 which direction varies which parameter.
@@ -27,7 +28,7 @@ from leastaction.backends.fused.elimination import by_rows, elimination_length, 
 from leastaction.backends.fused.equations import short_dot
 from leastaction.program import Builder, Program, Value
 from leastaction.step.form import Step, stencils
-from leastaction.step.rows import Row, Rows, Table, combine, numbers
+from leastaction.step.rows import Row, Rows, Table, combine
 from leastaction.step.sensitivity import sensitivity
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ from leastaction.backends.rk4 import RK4Stepper
 from leastaction.backends.rows import Row
 from leastaction.backends.stepper import Start
 from leastaction.docstrings import documented
+from leastaction.engine.stepper import FormStepper
 from leastaction.integrate import integrate
 from leastaction.methods import Method
 from leastaction.run.checks import positive
@@ -135,7 +136,7 @@ def lyapunov(
     start = Start(0.0, q, p, system.velocity(q, p, 0.0, values), first.h, values)
     n, piece, done = system.n, 1, 0
     solver = system.stepper(first.method, start, Row.whole(n, varied=2 * n))
-    assert isinstance(solver, GalerkinStepper | RK4Stepper) and solver.D is not None
+    assert isinstance(solver, FormStepper | GalerkinStepper | RK4Stepper) and solver.D is not None
     nothing = np.zeros((1, 0, 0))
     Q = tangent_basis(system, 0.0, q, p, values)
     directions = Q.shape[1]
@@ -144,7 +145,9 @@ def lyapunov(
     while done < steps:
         target = discard if done < discard else steps
         count = min(piece, target - done)
-        solver.D[:directions] = Q.T
+        D = solver.D
+        D[:directions] = Q.T
+        solver.D = D
         made = solver.advance(count, 0, 0, nothing)
         if solver.failure() is not None:
             # `integrate` meets the same failure and explains it.

@@ -120,6 +120,10 @@ class RK4Stepper:
         """The derivative that the first trajectory carries of its (q, p) or (q, v), a row for each quantity: a view."""
         return self._states[0, self._before + 2 * self._system.n :, 0].reshape(self.row.varied, 2 * self._system.n)
 
+    @D.setter
+    def D(self, D: FloatArray) -> None:
+        self.D[...] = D
+
     def _put(self, values: FloatArray) -> None:
         groups, numbers, L = self._states.shape
         padded = np.zeros((groups * L, numbers))

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from leastaction.backends.fused.elimination import factors, square, substitute
 from leastaction.backends.fused.mass import mass_of
+from leastaction.engine.directions import MOST, vary_length, vary_padded, vary_tables
 from leastaction.engine.verdict import STATE, TINY, wanted
 from leastaction.program import Builder, Program, Value, dot
 from leastaction.step.form import Step
@@ -33,7 +34,7 @@ Blocks = list[tuple[str, int]]
 # Blocks with one number for a trajectory, the same in all lanes where its points lie side by side.
 SINGLE = (
     *STATE, "spent", "most", "t", "t0", "h", "period", "alive", "started", "resting", "choice",
-    "doubt", "urgent", "which",
+    "doubt", "urgent", "offset",
 )  # fmt: skip
 VELOCITY_ITERATIONS = 3  # from the polynomial's velocity; the energy's error is the square of the velocity's
 FADING = 0.5  # the length of an old step counts half as much with every step
@@ -91,20 +92,24 @@ class Form:
     watch   what looks for events, or None
     lifts   whether z, the increments at the control points, and the impulse are left in the state (`lift`)
     energy_of   the system of which the range of the energy is found, or None
+    varied  along how many directions derivatives are carried; `varies`: by a Program (`directions`)
     """
 
     def __init__(
         self, step: Step, lanes: int, width: int, watch: Watching | None = None, lifts: bool = False,
-        energy_of: Any = None,
+        energy_of: Any = None, varied: int = 0,
     ) -> None:  # fmt: skip
         self.step, self.lanes, self.width, self.watch, self.energy_of = step, lanes, width, watch, energy_of
+        self.varied, self.varies = varied, varied > 0 and vary_length(step, varied, lanes) <= MOST
         self.n, self.s, self.mass = step.n, step.s, mass_of(step)
         self.side = lanes > width
         # Where L is not quadratic in v, the energy's velocity is found from that of the step's polynomial.
         curved = energy_of is not None and energy_of.hessian.depends("Lvv", "v")
-        self.lifts = lifts or watch is not None or curved
-        tables = self.tables()
-        self.rows: Any = SideBySide(tables, lanes, None, self.padded()) if self.side else Lying(tables)
+        self.lifts = lifts or watch is not None or curved or (varied > 0 and not self.varies)
+        tables, padded = self.tables(), self.padded()
+        if self.varies:
+            tables, padded = tables | vary_tables(step, lanes), padded | vary_padded(step)
+        self.rows: Any = SideBySide(tables, lanes, None, padded) if self.side else Lying(tables)
         self.blocks = self._blocks()
         self.names = {name for name, _ in self.blocks}
 
@@ -151,19 +156,24 @@ class Form:
         nodes = len(step.method.table.c)
         count = w(nodes) if self.side else nodes
         found = [
-            ("q", w(n)), ("p", w(n)), ("carry", 2 * w(n)), *self.handed_blocks(),
+            ("q", w(n)), ("p", w(n)), ("carry", 2 * w(n)), ("directions", self.room), *self.handed_blocks(),
             ("params", step.params), ("inputs", step.channels * count),
             ("scale", w(n)), ("length", w(n)), *((name, 1) for name in SINGLE),
             ("mass", 0 if self.mass.fixed or not self.mass.constant else self.mass.size),
             *self.own_blocks(),
         ]  # fmt: skip
         if self.lifts:
-            found += [("z", self.s * n), ("impulse", n), ("from", 2 * n)]
+            found += [("z", self.s * (n + step.multipliers)), ("impulse", n), ("from", 2 * n)]
         if self.watch is not None:
             found += [("last", n), ("look", 2 + 2 * n + self.s * n + 2 * n)]
         if self.energy_of is not None:
             found += [("lowest", 1), ("highest", 1)]
-        return [*found, ("tables", self.rows.size)]
+        return [*found, ("earlier", self.room), ("tables", self.rows.size)]
+
+    @property
+    def room(self) -> int:
+        """How many values hold the directions: groups that lie in lanes, one after the other."""
+        return -(-self.varied // self.lanes) * 2 * self.n
 
     @cached_property
     def controls(self) -> list[float]:
@@ -250,18 +260,24 @@ class Form:
         """z at the control points, a row for each coordinate, and the impulse, of a step that is solved."""
         raise NotImplementedError
 
+    def unknowns(self, B: Builder, rows: Rows, x: Values) -> list[Any]:
+        """z of a step that is solved, number by number, and the multipliers behind it."""
+        z, _ = self.solution(B, rows, x)
+        every = [numbers(rows, row, self.s) for row in z]
+        return [every[j][v] for v in range(self.s) for j in range(self.n)]
+
     def lift(self) -> Program:
         """z, the impulse and the state at the start of the step, number by number, for those who look at the step.
 
         It is a Program of its own, so that nobody who looks changes a bit of `land`.
         """
         B, rows, x = self.opened()
-        z, impulse = self.solution(B, rows, x)
-        every = [numbers(rows, row, self.s) for row in z]
-        return B.finished(**{
-            "z": [every[j][v] for v in range(self.s) for j in range(self.n)],
-            "impulse": numbers(rows, impulse, self.n), "from": [*x["Q"], *x["P"]],
-        })  # fmt: skip
+        _, impulse = self.solution(B, rows, x)
+        return B.finished(
+            z=self.unknowns(B, rows, x),
+            impulse=numbers(rows, impulse, self.n),
+            **{"from": [*x["Q"], *x["P"]]},
+        )
 
     def scaled(self, rows: Rows, out: Values, Z: Sequence[Row]) -> Values:
         """The scale of each coordinate in the next step, from its predicted places."""
@@ -322,7 +338,8 @@ class Form:
         assert self.watch is not None
         B, rows, x = self.opened()
         n, t = self.n, self.time(x, 0.0) - x["period"][0]
-        given = {"t": [t], "h": x["h"], "q": x["from"][:n], "p": x["from"][n:], "z": x["z"], "impulse": x["impulse"],
+        given = {"t": [t], "h": x["h"], "q": x["from"][:n], "p": x["from"][n:],
+                 "z": x["z"][: self.s * n], "impulse": x["impulse"],
                  "last": x["last"], "params": x["params"], "inputs": self._inputs_by_node(rows, x)}  # fmt: skip
         found = B.at(self.watch.program, given)
         look = [y for name in ("t", "h", "q", "p", "z", "impulse", "last") for y in given[name]]

@@ -9,7 +9,7 @@ with tables rounded such that the step is symplectic (`places`). Each iteration 
 Hard: the velocities miss their equations by g_i = M_i⁻¹ (P_i − m_i), every node with its own mass; with the other
 derivatives those of the middle of the step the equations fall apart by the eigenvalues of the method's table
 (`shifted_systems`). From the second iteration on what the increment leaves of the equations is corrected, too, with
-derivatives of every node, so that the iteration contracts quadratically (`twice`).
+derivatives of every node, so that it contracts by the square of the first one's rate (`twice`).
 
 The first iteration begins from the last polynomial, prolonged. Where that fails the motion itself, followed by the
 classical Runge–Kutta method from node to node (`_marched`), is the prediction.
@@ -265,7 +265,7 @@ class Gauss(Form):
         V = [[a + b for a, b in zip(*of, strict=True)] for of in zip(V, moves, strict=True)]
         new = [self._along(rows, row) for row in V]
         moved = [[a - b for a, b in zip(*of, strict=True)] for of in zip(new, Z, strict=True)]
-        after = judged(rows, x, moved, new, first=first, patience=HARD_PATIENCE, squares=twice)
+        after = judged(rows, x, moved, new, first=first, patience=HARD_PATIENCE, corrected=twice)
         after |= {"Z": [y for row in new for y in row], "V": [y for row in V for y in row]}
         after |= {"E": E} if first else {}
         return self._iterated(B, x, after, first, hard=marching or self.soft)

@@ -102,6 +102,9 @@ class Newton(Form):
     def solution(self, B: Builder, rows: Rows, x: Values) -> tuple[list[Row], Row]:
         return self._rows_of(x["unknowns"])[: self.n], [a + b for a, b in zip(x["pushed"], x["more"], strict=True)]
 
+    def unknowns(self, B: Builder, rows: Rows, x: Values) -> list[Any]:
+        return x["unknowns"]
+
     def _land(self) -> Program:
         B, rows, x = self.opened()
         n, step = self.n, self.step

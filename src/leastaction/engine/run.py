@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from leastaction.backends.fused.mass import mass_of
 from leastaction.backends.fused.nodes import collocates
 from leastaction.backends.fused.work import chord_length, newton_length
+from leastaction.engine.directions import vary
 from leastaction.engine.explicit import Explicit
 from leastaction.engine.form import SINGLE, Form, Watching
 from leastaction.engine.gauss import Gauss
@@ -31,15 +32,17 @@ FloatArray = NDArray[np.float64]
 
 RUN = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3)
 SHARED = frozenset((*SINGLE, "params", "mass"))  # blocks with the same number in all lanes, points lying side by side
-FLEETING = {"tables", "E", "inverse", "inputs", "look", "doubt", "urgent", "z", "impulse", "from"}
+FLEETING = {"tables", "E", "inverse", "inputs", "look", "doubt", "urgent", "z", "impulse", "from", "earlier"}
 LONGEST, LONGEST_NEWTON = 8_000, 4_000  # instructions of an iteration that are worth compiling
 MOST_HELD = 40  # unknowns of a step with constraints
 MANY = 4  # coordinates beyond which one trajectory is solved by mass chords rather than by Newton's iteration
 
 
-def form_of(step: Step, width: int, watch: Watching | None, lifts: bool, energy_of: Any) -> Form | None:
+def form_of(
+    step: Step, width: int, watch: Watching | None, lifts: bool, energy_of: Any, varied: int = 0
+) -> Form | None:  # fmt: skip
     """The form that solves a step of so many trajectories side by side; None where its Programs would be too long."""
-    W, further = native_lanes(), (watch, lifts, energy_of)
+    W, further = native_lanes(), (watch, lifts, energy_of, varied)
     if step.explicit:
         short = step.n * step.n <= LONGEST or mass_of(step).diagonal
         return Explicit(step, width, width, *further) if short else None
@@ -71,6 +74,8 @@ class Engine:
     def easy(self) -> dict[str, Program]:
         begin = self.form.begin()
         found = ({} if begin is None else {"begin": begin}) | self.form.pieces()
+        if self.form.varies:
+            found["vary"] = vary(self.form)
         if self.form.lifts:
             found["lift"] = self.form.lift()
         if self.form.watch is not None:
@@ -147,10 +152,16 @@ class Engine:
         return block.reshape(1, -1)[:, : self.step.n].copy() if self.form.side else block.T.copy()
 
     def kept(self, columns: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where numbers of (q, p) are, from the beginning of the block q, of the first trajectory."""
+        """Where numbers of (q, p) are, from the beginning of the block q, of the first trajectory.
+
+        Behind them come those of the directions, one direction after the other.
+        """
         n, room = self.step.n, (self.places["p"].start - self.places["q"].start) * self.lanes
         pitch = 1 if self.form.side else self.lanes
-        return np.where(columns < n, columns * pitch, (columns - n) * pitch + room)
+        found = np.where(columns < n, columns * pitch, (columns - n) * pitch + room)
+        group, lane = np.divmod(np.arange(self.form.varied), self.lanes)
+        first = (self.places["directions"].start - self.places["q"].start + group * 2 * n) * self.lanes + lane
+        return np.concatenate([found, np.add.outer(first, np.arange(2 * n) * self.lanes).ravel()]).astype(np.int64)
 
 
 def call_record() -> NDArray[np.int64]:
@@ -160,9 +171,9 @@ def call_record() -> NDArray[np.int64]:
 @lru_cache(maxsize=128)
 def engine(
     system: Lagrangian, method: Galerkin, width: int = 1, watch: Watching | None = None, lifts: bool = False,
-    energy: bool = False, phases: int = 1,
+    energy: bool = False, phases: int = 1, varied: int = 0,
 ) -> Engine | None:  # fmt: skip
     """The engine of these steps; None where they are too long to be written out."""
     step = step_of(system, method)
-    form = form_of(step, width, watch, lifts, system if energy else None)
+    form = form_of(step, width, watch, lifts, system if energy else None, varied)
     return None if form is None else Engine(system, method, step, form, width, phases)

@@ -76,7 +76,7 @@ class SingleSteps:
             state[places["failed"]] = 0.0
             if self._run(SOLVED, inputs) == FAILED:
                 return None
-        found = state[places["z"], 0].reshape(how.step.s, n), state[places["impulse"], 0]
+        found = state[places["z"], 0][: how.step.s * n].reshape(how.step.s, n), state[places["impulse"], 0]
         return found if np.isfinite(found[0]).all() and np.isfinite(found[1]).all() else None
 
     def _run(self, enter: int, inputs: FloatArray) -> int:

@@ -14,11 +14,12 @@ from leastaction.backends.guarded import check_zones, guarded
 from leastaction.backends.rows import Row
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, Failure
 from leastaction.backends.stepper import Start, require_inputs
+from leastaction.engine.carrying import Carrying
 from leastaction.engine.form import Watching
 from leastaction.engine.rescue import Rescue, Unsolved
 from leastaction.engine.run import Engine, call_record, engine
 from leastaction.engine.singles import SingleSteps
-from leastaction.kernel.driver import BEGIN, EASY, FAILED, HARD, LOOK, PLACE, RESTING, SOLVED
+from leastaction.kernel.driver import BEGIN, EASY, FAILED, FINISHED, HARD, LOOK, PLACE, RESTING, SOLVED
 from leastaction.methods import Composition, Galerkin
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class FormStepper:
         root = method.root if isinstance(method, Composition) else method
         self.parts = np.array(method.parts, float) if isinstance(method, Composition) else np.ones(1)
         self.offsets = np.concatenate([[0.0], np.cumsum(self.parts)[:-1]])
-        how = engine(system, root, lanes, watch, False, energy, len(self.parts))
+        how = engine(system, root, lanes, watch, False, energy, len(self.parts), self.row.varied)
         assert how is not None, "a system asks first whether steps are short enough"
         self.engine: Engine = how
         q, p = (np.atleast_2d(np.asarray(x, float)) for x in (start.q, start.p))
@@ -72,6 +73,9 @@ class FormStepper:
         self._hard = False
         self._failure: Failure | None = None
         self._rescues: dict[int, Rescue] = {}
+        self._carrying: Carrying | None = None
+        if how.form.varied and not how.form.varies:
+            self._carrying = Carrying(how.step, self.params[0], how.form.varied)
         self._call, self._scratch = call_record(), np.zeros(0)
         self._kept = how.kept(self.row.columns)
         self._table: FloatArray | None = None
@@ -100,6 +104,29 @@ class FormStepper:
         """A block of a group's state, (values, lanes): a view."""
         return self.states[g, phase, self.engine.places[name]]
 
+    @property
+    def D(self) -> FloatArray:
+        """The derivatives, (varied, 2n), of the one trajectory."""
+        return self._directions("directions")
+
+    @D.setter
+    def D(self, D: FloatArray) -> None:
+        size, lanes = self.row.varied, self.engine.lanes
+        padded = np.zeros((-(-size // lanes) * lanes, D.shape[1]))
+        padded[:size] = D
+        at_work = self.block(0, "directions", int(self._phase[0]))
+        at_work[:] = padded.reshape(-1, lanes, D.shape[1]).swapaxes(1, 2).reshape(at_work.shape)
+
+    @property
+    def earlier(self) -> FloatArray:
+        """The derivatives before the last step."""
+        return self._directions("earlier")
+
+    def _directions(self, name: str) -> FloatArray:
+        block, numbers = self.block(0, name, int(self._phase[0])), 2 * self.engine.step.n
+        found = block.reshape(-1, numbers, self.engine.lanes).swapaxes(1, 2)
+        return found.reshape(-1, numbers)[: self.row.varied].copy()
+
     def _begin(self, g: int, who: NDArray[np.int64], q: FloatArray, p: FloatArray, step: int) -> None:
         """The states of some lanes of a group before a step, as at the start of a run; q and p are rows by trajectory.
         Lanes beyond the last trajectory repeat it and are not alive.
@@ -113,11 +140,13 @@ class FormStepper:
             state[:, columns] = 0.0
             values = {
                 "q": how.packed(q[own]), "p": how.packed(p[own]), "params": self.params[own].T, "h": part * h,
-                "period": h, "t0": float(start.t) + offset * h, "t": float(step), "alive": alive,
+                "period": h, "t0": float(start.t) + offset * h, "t": float(step), "alive": alive, "offset": offset,
             }  # fmt: skip
             for name, value in values.items():
                 state[how.places[name]][:, columns] = value
             state[how.places["tables"]] = how.tables(part * h)
+        if self.row.varied:
+            self.D = self.row.directions()
         self.tally[lanes, STEPS] = step
         self._unbegun[g] = True
 
@@ -228,12 +257,37 @@ class FormStepper:
 
     def _native(self, g: int, now: int, end: int, enter: int) -> tuple[int, int]:
         """Native steps: how many whole ones were done, and why they ended."""
+        if self._carrying is None:
+            return self._called(g, now, enter, (end - now) * len(self.parts) - int(self._phase[g]))
+        begun, why = now, FINISHED
+        while now < end and why == FINISHED:
+            phase = int(self._phase[g])
+            done, why = self._called(g, now, enter, 1)
+            if why != FAILED:
+                self._carry(phase, now)
+            now, enter = now + done, EASY
+            every, first, rows = self._rows
+            if done and every and now % every == 0:
+                rows[0, now // every - first, len(self.row.columns) :] = self.D.ravel()
+        return now - begun, why
+
+    def _carry(self, phase: int, step: int) -> None:
+        """The derivatives through a factor of this step, that native code has just done."""
+        start, part, offset, n = self._start, self.parts[phase], self.offsets[phase], self.engine.step.n
+        x = {name: self.block(0, name, phase)[:, 0] for name in ("z", "from")}
+        t, h = float(start.t) + step * float(start.h), float(start.h)
+        assert self._carrying is not None
+        D, inputs = self.D, self._inputs_at(0, t, phase)
+        self.block(0, "earlier")[:] = self.block(0, "directions", int(self._phase[0]))
+        q, p = x["from"][:n], x["from"][n:]
+        self.D = self._carrying.carried(D, t + offset * h, part * h, h, q, p, x["z"], inputs, step + offset)
+
+    def _called(self, g: int, now: int, enter: int, steps: int) -> tuple[int, int]:
         native, function = self.engine.compiled(self._hard)
         every, first, rows = self._rows
         phases, call = len(self.parts), self._call
         if len(self._scratch) < native.work:
             self._scratch = guarded((native.work,), "work")
-        steps = (end - now) * phases - int(self._phase[g])
         row = now // every + 1 - first if every else 0
         width, own = self.row.width, g * self.lanes
         given = {
@@ -439,7 +493,8 @@ class FormStepper:
             np.concatenate([self.engine.unpacked(self.block(g, name)) for name in ("q", "p")], axis=1)
             for g in range(self.groups)
         ]
-        return np.concatenate(states)[: self.size]
+        found = np.concatenate(states)[: self.size]
+        return np.concatenate([found, self.D.reshape(1, -1)], axis=1) if self.row.varied else found
 
     def _numbers(self, name: str) -> FloatArray:
         """A number of each trajectory, over all factors of a composition, (size, phases)."""

@@ -4,9 +4,10 @@ An iteration changes the unknowns by increments. Each coordinate is judged on it
 predicted, so that neither units nor a fast or heavy neighbour matter. With d_j the largest increment of coordinate j at
 any point of the step the size of increment k is δ_k = max_j d_j / scale_j, and the rate is θ = δ_k/δ_{k−1}.
 
-solved   What would come next is NEGLIGIBLE: δ_k θ, or δ_k θ² where the iteration contracts quadratically, or where the
-         forces are evaluated once more at the end. The smallest rate seen counts: rounding may hide how small an
-         increment is, so one below ROUNDING counts as δ_{k−1} θ at most.
+solved   What would come next is NEGLIGIBLE: δ_k θ, or δ_k θ² where the iteration contracts quadratically, where the
+         forces are evaluated once more at the end, or where θ is the rate of a first iteration and the others correct
+         twice. The smallest rate seen counts: rounding may hide how small an increment is, so one below ROUNDING counts
+         as δ_{k−1} θ at most.
          Or increments that were STALLED at rounding level shrink no more (θ > ½).
 trusted  Some rate was at most TRUST: by the theorem of Newton and Kantorovich (Deuflhard, Newton Methods for Nonlinear
          Problems, 2.1) there is then one root near the place where that iteration began. Or the first increment was a
@@ -47,15 +48,17 @@ def judged(
     first: bool,
     patience: int,
     squares: bool = False,
+    corrected: bool = False,
     lands: bool = False,
 ) -> dict[str, list[Any]]:
     """What an iteration changes of the state beside the unknowns; x is the state, `moves` the increments and `places`
     the whole increments of the step, a row for each coordinate.
 
-    first     whether it is the first iteration of a step
-    patience  how many further iterations are worth more than another way of solving
-    squares   whether it contracts quadratically
-    lands     whether the result follows from forces that are evaluated at the root again
+    first      whether it is the first iteration of a step
+    patience   how many further iterations are worth more than another way of solving
+    squares    whether it contracts quadratically
+    corrected  whether all iterations but the first one contract by the square of what the first one contracts by
+    lands      whether the result follows from forces that are evaluated at the root again
     """
     B, n = x["going"][0].B, len(moves)
     one, started = B.number(1.0), x["started"][0]
@@ -73,7 +76,7 @@ def judged(
         now = size / before
         rate = now.op("min", least)
         hidden = (size <= ROUNDING).where(size.op("min", before * least), size)
-        factor = rate * rate if squares or lands else rate
+        factor = rate * rate if squares or lands else (k < 1.5).where(rate * rate, rate) if corrected else rate
         left = hidden * factor
         solved = (left <= NEGLIGIBLE) | ((now > 0.5) & (size <= STALLED))
         nearest = x["nearest"][0].op("min", rate)

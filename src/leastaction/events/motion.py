@@ -21,6 +21,7 @@ from leastaction.backends.singles import SingleSteps
 from leastaction.backends.stepper import Start, Stepper
 from leastaction.backends.trajectories import single_steps
 from leastaction.engine.singles import SingleSteps as FormSingles
+from leastaction.engine.stepper import FormStepper
 from leastaction.events.check import midpoint_coefficients, survey_program
 from leastaction.events.impact import free_of, thrown_back
 from leastaction.events.kinds import Watch
@@ -286,14 +287,14 @@ class GalerkinMotion:
         return points.evaluate(program, np.concatenate([at, self.params[0]])[None])[0]
 
     def derivative(self, start: FloatArray, length: float, number: int, everything: bool) -> FloatArray:
-        n, params = self.system.n, self.params[0]
-        t, q, p = start[0], start[1 : 1 + n], start[1 + n :]
+        n, params, state = self.system.n, self.params[0], start[1:]
+        t, q, p = start[0], state[:n], state[n:]
         row = Row.whole(n, 2 * n + (len(params) + 1 if everything else 0))
         v = self.system.velocity(q, p, t, params)
-        solver = GalerkinStepper(
-            self.system, self.method, Start(t - number * length, q, p, v, length, params, self._inputs), row
-        )
-        solver.restart(0, number, start[1:])
+        first = Start(t - number * length, q, p, v, length, params, self._inputs)
+        solver = self.system.stepper(self.method, first, row)
+        assert isinstance(solver, FormStepper | GalerkinStepper)
+        solver.restart(0, number, state)
         solver.advance(1, 0, 0, np.zeros((1, 1, row.width)))
         assert solver.D is not None
         return solver.D

@@ -209,7 +209,7 @@ class WatchedForms:
         watching = Watching(check_program(watch, system, method))
         self._solver = FormStepper(system, method, start, row, lanes, watching, energy)
         self._motion = GalerkinMotion(system, method, start, watch)
-        self.watcher = Watcher(watch, self._motion, system.n, start.h, None)
+        self.watcher = Watcher(watch, self._motion, system.n, start.h, self._directions if row.varied else None)
         self._start, self._n, self._s, self.row = start, system.n, method.s, row
         self._ended: dict[int, Ended] = {}
 
@@ -252,6 +252,9 @@ class WatchedForms:
         for (i, (step, state)), lead in zip(thrown.items(), leads, strict=True):
             solver.restart(i, step, state)
             solver.set_last(i, lead)
+            if self.row.varied:
+                assert self.watcher.tangent is not None
+                solver.D = self.watcher.tangent
             if every and step % every == 0:
                 rows[i, step // every - first] = self.row.kept(solver.at()[i])
 
@@ -271,6 +274,10 @@ class WatchedForms:
         survey = motion.survey_solved(who, starts, np.full(count, self.watcher.h), z, impulse, last)
         return self.watcher.look(who, steps, starts, survey)
 
+    def _directions(self, step: int) -> Direction:
+        """The derivatives at the start of this step, the last one that was done."""
+        return directions(self._solver.earlier, step, self._motion.params.shape[1])
+
     def steps(self) -> NDArray[np.int64]:
         return self._solver.steps()
 
@@ -281,7 +288,8 @@ class WatchedForms:
         found = self._solver.at()
         for i, ended in self._ended.items():
             if ended.state is not None:
-                found[i] = ended.state
+                D = [] if ended.tangent is None else [ended.tangent.ravel()]
+                found[i] = np.concatenate([ended.state, *D])
         return found
 
     def spent(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -30,7 +30,6 @@ CALL = (
     "kept", "kept_count",  # which numbers behind the begin of the block q are stored
     "table", "table_step", "table_lane", "table_node",  # inputs of the next step; numbers between steps, lanes, nodes
     "looks", "look_room", "look_lane", "step",  # where steps are noted in which an event may lie; their number
-    "directions", "direction_count", "before",  # derivatives carried along, and those before the last step
     "done", "why",  # answers: steps done, and why it ended
 )  # fmt: skip
 PLACE = {name: k for k, name in enumerate(CALL)}
@@ -48,7 +47,6 @@ class Shape:
     width     trajectories side by side
     inputs    (channels, nodes, vectors of nodes) of a driven system; vectors are 0 where nodes lie one by one
     look      numbers of a note where an event may lie; 0 where nobody looks
-    varied    numbers of a direction; 0 where derivatives are not carried
     phases    factors of a composition: each has a state of its own, one behind the other, and hands on the blocks in
               front of all others, of so many numbers (`handed`)
     size      numbers of a state
@@ -59,7 +57,6 @@ class Shape:
     width: int
     inputs: tuple[int, int, int] = (0, 0, 0)
     look: int = 0
-    varied: int = 0
     phases: int = 1
     handed: int = 0
     size: int = 0
@@ -257,8 +254,8 @@ def _run(names: Sequence[str], shape: Shape) -> str:
         with c.when(c.op(f"xor i1 {c.get(going, 'i1')}, true")):
             answer("why", str(FAILED))
         with c.when(c.get(going, "i1")):
-            if "carry" in names:
-                _carry(c, shape, block, given, address, piece)
+            if "vary" in names:
+                piece("vary")
             if "lift" in names:
                 piece("lift")
             piece("land")
@@ -330,8 +327,6 @@ def _store(
             with c.each(count) as j:
                 place = c.add(c.get(c.at(kept, j)), lane)
                 c.put(c.at(own, j), c.get(c.at(block("q"), place), "double"), "double")
-            if shape.varied:
-                c.copy(c.at(own, count), address("directions"), c.mul(given("direction_count"), shape.varied))
 
 
 def _look(
@@ -362,23 +357,3 @@ def _look(
                 answer("why", str(LOOK))
     ended = c.op(f"icmp eq i64 {given('why')}, {LOOK}")
     c.put(going, c.op(f"xor i1 {ended}, true"), "i1")
-
-
-def _carry(
-    c: _Code, shape: Shape, block: Callable[[str], str], given: Callable[[str], str],
-    address: Callable[[str], str], piece: Callable[[str], None],
-) -> None:  # fmt: skip
-    """Each direction along the derivative of the step; those before the step are kept, too."""
-    D, before = address("directions"), address("before")
-    count = given("direction_count")
-    c.copy(before, D, c.mul(count, shape.varied))
-    piece("slopes")
-    with c.each(count) as j:
-        own = c.at(D, c.mul(j, shape.varied))
-        with c.each(shape.varied) as i:
-            c.put(c.at(block("direction"), c.mul(i, shape.lanes)), c.get(c.at(own, i), "double"), "double")
-        which = c.op(f"sitofp i64 {j} to double")
-        c.put(block("which"), which, "double")
-        piece("carry")
-        with c.each(shape.varied) as i:
-            c.put(c.at(own, i), c.get(c.at(block("direction"), c.mul(i, shape.lanes)), "double"), "double")

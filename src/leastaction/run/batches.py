@@ -86,9 +86,9 @@ def state_size(plan: Plan, starts: Starts) -> int:
 
 def _engine(plan: Plan, width: int) -> Engine | None:
     """The native function of these trajectories side by side; None if there is none."""
-    if isinstance(plan.reals, Digits) or plan.row.varied:
+    if isinstance(plan.reals, Digits):
         return None
-    return plan.system.engine(plan.method, width, width > 1 and bool(plan.energies))
+    return plan.system.engine(plan.method, width, width > 1 and bool(plan.energies), plan.row.varied)
 
 
 def _native(plan: Plan, width: int) -> Backend | None:

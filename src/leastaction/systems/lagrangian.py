@@ -379,14 +379,14 @@ class Lagrangian(Many, Usual):
     def check_inputs(self) -> None:
         """Accept inputs: they are checked by their names."""
 
-    def engine(self, method: Method, width: int = 1, energy: bool = False) -> Engine | None:
+    def engine(self, method: Method, width: int = 1, energy: bool = False, varied: int = 0) -> Engine | None:
         """How so many trajectories side by side are stepped in float64 by one native function; None where a step is too
         long to be written out, and for methods outside the family.
         """
         if isinstance(method, RungeKutta4) or os.environ.get("LEASTACTION_ENGINE") != "forms":
             return None
         root, phases = (method.root, len(method.parts)) if isinstance(method, Composition) else (method, 1)
-        return engine(self, root, width, energy=energy, phases=phases)
+        return engine(self, root, width, energy=energy, phases=phases, varied=varied)
 
     def backend(
         self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False
@@ -404,7 +404,7 @@ class Lagrangian(Many, Usual):
         """The stepper of one trajectory in float64."""
         if isinstance(method, RungeKutta4):
             return RK4Stepper(self, method, start, row)
-        if self.engine(method) is not None and not (row and row.varied):
+        if self.engine(method, varied=row.varied if row else 0) is not None:
             return FormStepper(self, method, start, row)
         if isinstance(method, Composition):
             return ComposedStepper(self, method, start, row)

@@ -157,7 +157,7 @@ class System(Protocol):
         """The stepper of one trajectory in float64."""
         ...
 
-    def engine(self, method: Method, width: int = 1, energy: bool = False) -> Engine | None:
+    def engine(self, method: Method, width: int = 1, energy: bool = False, varied: int = 0) -> Engine | None:
         """How one native function steps so many trajectories side by side; None if none does."""
         ...
 

@@ -430,7 +430,7 @@ class Sum(Usual):
         """Not for what it is asked for: a pole of a chart."""
         return False
 
-    def engine(self, method: Method, width: int = 1, energy: bool = False) -> None:
+    def engine(self, method: Method, width: int = 1, energy: bool = False, varied: int = 0) -> None:
         """None: no native function of a whole run steps this system."""
 
     def backend(self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False) -> Backend | None:

@@ -185,8 +185,8 @@ def _slopes(form: Form, B: Builder, rows: Rows, x: Values, further: int) -> tupl
                         change(N + n + further - 1, [a / period for a in taken("f", j)])
                 for column, values in columns.items():
                     for v in range(s):
-                        equation = s * n + v * m + j if out == "g" else v * n + j
-                        add(equation, column, [c * a for c, a in zip(scatter[v], values, strict=True)])
+                        which = s * n + v * m + j if out == "g" else v * n + j
+                        add(which, column, [c * a for c, a in zip(scatter[v], values, strict=True)])
                     if out == "f":
                         add(N + j, column, values)
                 if out == "f":

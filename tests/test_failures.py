@@ -587,3 +587,15 @@ def test_an_upright_top_is_at_a_pole_of_its_chart(digits):
     flat = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + q[0] * q[1], n=2)
     with pytest.raises(la.DegenerateLagrangianError, match="Give every coordinate a kinetic term"):
         la.integrate(flat, "simpson", [0.0, 0.0], v0=[0.0, 0.0], h=0.1, steps=1, digits=digits)
+
+
+@pytest.mark.parametrize(
+    "method, stage, advice", [("simpson", "branch", "too coarse"), ("rk4", "iteration", "singularity")]
+)
+def test_the_stage_that_failed_is_named_with_its_own_advice(method, stage, advice):
+    """Beyond a fold no root is connected with h → 0; where L ends, RK4 has no forces."""
+    system, h = (CUBIC, 1.1) if stage == "branch" else (la.Lagrangian(well, n=1), 0.05)
+    error = failed(
+        system, method, [1.0] if stage == "branch" else [0.0], [0.0] if stage == "branch" else [2.0], h=h, steps=500
+    )
+    assert error.stage == stage and advice in str(error)

@@ -29,7 +29,7 @@ from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.errors import StoreError
 from leastaction.store.header import check_header, checksum, interpreting, to_json
 
-FORMATS = {"path": 8, "ensemble": 8}
+FORMATS = {"path": 9, "ensemble": 9}
 SAFE = "the run up to its last checkpoint is safe, and la.resume goes on from there"
 
 

@@ -27,8 +27,8 @@ _ADVICE = {
     PREDICTION: "L must be regular in its velocities wherever the motion goes: stop before, with an event",
     ITERATION: "Try a smaller step, h = {h:g}, or a method with more nodes; near a singularity of L (a collision, a "
     "chart's pole) other coordinates help",
-    BRANCH: "Try a smaller step, h = {h:g}: this one is too coarse for its forces. Near a singularity of L (a "
-    "collision, a chart's pole) other coordinates help",
+    BRANCH: "Try a smaller step, h = {h:g}, or a method with more nodes, since this step is too coarse for its forces; "
+    "near a singularity of L (a collision, a chart's pole) other coordinates help",
     EVENT: "Try a smaller step, h = {h:g}, or leave out the event and look for it between the stored states",
 }
 

@@ -158,16 +158,16 @@ class Search:
         whole, at_the_end = found.trial, k.SURE * self._rounding
         while True:
             assert found.growth is not None
-            later = min(float(found.growth.kept(self.tol).min()), seen.length)
             if seen is trials and not np.isinf(self._target()).all():
                 return
-            if later == seen.length:
+            later = min(float(found.growth.kept(self.tol).min()), seen.length)
+            if later == seen.length and until:
                 seen = trials
-            elif later < seen.length * k.FEW / k.ROWS:
-                seen = trials.until(k.FEW * later)  # look closer
-            elif later <= k.LATER * until:
+            elif later <= k.LATER * until:  # finer runs have not shown more
                 found.until, found.error, found.trial = later, at_the_end, whole
                 return
+            elif later < seen.length * k.FEW / k.ROWS:
+                seen = trials.until(seen.length * k.FEW / k.ROWS)  # look closer
             else:
                 until, part = later, trials.until(later / k.LATER)
                 yield from self._shorten(part, min(found.h, part.length / k.FEW), np.full(len(at_the_end), self.tol))
@@ -182,7 +182,8 @@ class Search:
         """The error that each trajectory is to have at the end, no less than rounding; infinite where rounding leaves
         nothing of it.
         """
-        return np.where(self._rounding > k.RESOLVED, np.inf, np.maximum(self.tol, k.SURE * self._rounding))
+        rounding = k.SURE * self._rounding
+        return np.where(rounding > max(k.SURE * k.RESOLVED, self.tol), np.inf, np.maximum(self.tol, rounding))
 
     def _grow(self, trials: Trials, h: float) -> Runs:
         """Two runs with the same steps, from the start and from beside it."""

@@ -285,7 +285,7 @@ def all_cases() -> list[Case]:
         C("Lagrange top, P4, 0.01", of("lagrange-top"), gauss(4), 0.01, quick=True),
         C("chain of 10, Simpson, 0.002", hanging(10), "simpson", 0.002, quick=True),
         C("stiff springs, n = 10, P3, 0.02", springs(10, 1e4), gauss(3), 0.02, quick=True),
-        C("double pendulum, P4, 0.02, 16 lanes", wide, gauss(4), 0.02, lanes=16, quick=True),
+        C("16 double pendulums, P4, 0.02", wide, gauss(4), 0.02, lanes=16, quick=True),
     ]
     readme = [
         C("README: double pendulum, Simpson", usual, "simpson", 0.01, quick=True),

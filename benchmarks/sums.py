@@ -16,7 +16,6 @@ import resource
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,9 +23,6 @@ from pathlib import Path
 import numpy as np
 
 import leastaction as la
-from leastaction.backends.galerkin import GalerkinStepper
-from leastaction.backends.stepper import Start
-from leastaction.backends.trajectories import HELPER
 
 HERE = Path(__file__).parent
 
@@ -59,17 +55,19 @@ def per_step(run: Callable[[int], la.Path], steps: int, repeats: int) -> tuple[f
     return best, spent, last
 
 
-def at_work(n: int, method: str) -> GalerkinStepper:
-    """A stepper of the chain of fput.c, from its start, after a step."""
+def moving(n: int, method: str) -> Callable[..., la.Path]:
+    """A function (steps, threads): a run of the chain of fput.c from its start."""
     system, k = fput(n), np.arange(n)
-    q0, p0 = 0.5 * np.sin(np.pi * 300 * (k + 1) / (n + 1)) + 0.2 * np.sin(0.37 * k), np.zeros(n)
-    stepper = GalerkinStepper(system, la.method(method), Start(0.0, q0, p0, p0, 0.1, system.values()))
-    stepper.advance(1, 0, 0, np.zeros((1, 1, 2 * n)))
-    return stepper
+    q0 = 0.5 * np.sin(np.pi * 300 * (k + 1) / (n + 1)) + 0.2 * np.sin(0.37 * k)
+
+    def run(steps: int, threads: int = 1) -> la.Path:
+        return la.integrate(system, method, q0, np.zeros(n), h=0.1, steps=steps, every=steps, threads=threads)
+
+    return run
 
 
 def chains(quick: bool) -> None:
-    """Ours and C in turns, the least of some, of the loops over steps."""
+    """Ours and C in turns, the least of some. Of ours a run less one of an eighth."""
     print("| FPUT, h = 0.1 | masses | ns per mass and step | C | ratio |\n|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "fput"
@@ -77,18 +75,19 @@ def chains(quick: bool) -> None:
         for n in (10**3, 10**4, 10**5, 10**6):
             for method, names in (("stormer-verlet", ("plain", "compensated")), ("simpson", ("simpson",))):
                 steps = (2 * 10**7 if method == "stormer-verlet" else 2 * 10**6) // n
-                stepper, rows = at_work(n, method), np.zeros((1, 1, 2 * n))
-                best = dict.fromkeys(("ours", *names), np.inf)
+                run, best = moving(n, method), dict.fromkeys(("ours", "begun", *names), np.inf)
                 for _ in range(4 if quick else 12):
-                    clock = time.process_time()
-                    stepper.run.advance(stepper.done + steps, 0, 0, rows)
-                    best["ours"] = min(best["ours"], (time.process_time() - clock) / steps)
+                    for name, count in (("begun", steps // 8), ("ours", steps)):
+                        clock = time.process_time()
+                        run(count)
+                        best[name] = min(best[name], time.process_time() - clock)
                     for name in names:
                         call = [str(program), name, str(n), str(steps)]
                         found = subprocess.run(call, check=True, capture_output=True, text=True)
                         best[name] = min(best[name], float(found.stdout.split()[0]))
+                ours = (best["ours"] - best["begun"]) / (steps - steps // 8) / n * 1e9
                 for name in names:
-                    ours, theirs = (best[key] / n * 1e9 for key in ("ours", name))
+                    theirs = best[name] / n * 1e9
                     row = f"{n:,} | {ours:.2f} | {theirs:.2f} | {ours / theirs:.2f} |"
                     print(f"| {method}, C {name} | {row}", flush=True)
 
@@ -184,8 +183,8 @@ def memory(program: Path, n: int, tries: int) -> tuple[float, float]:
 
 
 def threads(quick: bool) -> None:
-    """One thread and two by the clock, each on a core, taking turns; the least of many short pieces, since others use
-    the machine. Beside them what memory gives to one thread and to two (stream.c), in the same turns.
+    """One thread and two by the clock, taking turns; the least of many short runs, since others use the machine. Beside
+    them what memory gives to one thread and to two (stream.c), in the same turns.
     """
     print("\n| FPUT, clock, ns per mass and step | masses | one thread | two threads | ratio |\n|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
@@ -197,26 +196,23 @@ def threads(quick: bool) -> None:
 
 
 def _threads_of(n: int, turns: int, program: Path) -> None:
-    cores = sorted(os.sched_getaffinity(0))
     passes = {1: np.inf, 2: np.inf}
     for method in ("stormer-verlet", "simpson"):
-        steps = max(1, (10**7 if method == "stormer-verlet" else 5 * 10**5) // n)
-        rows, best = np.zeros((1, 1, 2 * n)), {1: np.inf, 2: np.inf}
-        steppers = {count: at_work(n, method) for count in best}
+        steps = max(8, (5 * 10**7 if method == "stormer-verlet" else 2 * 10**6) // n)
+        run, least = (
+            moving(n, method),
+            {(threads, count): np.inf for threads in (1, 2) for count in (steps // 8, steps)},
+        )
+        run(1)
         for _ in range(turns):
-            for count, stepper in steppers.items():
-                with stepper.run.helped(count):  # helpers stay for several pieces
-                    team = [one for one in threading.enumerate() if one.name in (HELPER, "MainThread")]
-                    for core, one in zip(cores, team, strict=False):
-                        os.sched_setaffinity(one.native_id or 0, [core])
-                    for _ in range(4):
-                        clock = time.perf_counter()
-                        stepper.run.advance(stepper.done + steps, 0, 0, rows)
-                        best[count] = min(best[count], (time.perf_counter() - clock) / steps / n * 1e9)
-            os.sched_setaffinity(0, cores)
+            for threads, count in least:
+                clock = time.perf_counter()
+                run(count, threads)
+                least[threads, count] = min(least[threads, count], time.perf_counter() - clock)
             found = memory(program, n, 4)
             passes = {count: min(passes[count], spent) for count, spent in zip((1, 2), found, strict=True)}
-        print(f"| {method} | {n:,} | {best[1]:.2f} | {best[2]:.2f} | {best[1] / best[2]:.2f} |", flush=True)
+        one, two = ((least[k, steps] - least[k, steps // 8]) / (steps - steps // 8) / n * 1e9 for k in (1, 2))
+        print(f"| {method} | {n:,} | {one:.2f} | {two:.2f} | {one / two:.2f} |", flush=True)
     print(f"| memory alone | {n:,} | {passes[1]:.2f} | {passes[2]:.2f} | {passes[1] / passes[2]:.2f} |", flush=True)
 
 

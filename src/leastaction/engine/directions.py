@@ -174,8 +174,8 @@ def _slopes(form: Form, B: Builder, rows: Rows, x: Values, further: int) -> tupl
                                 [-(a * b) / period for a, b in zip(slope, motion["v"][k], strict=True)],
                             )
                         own = [faster * a for a in slope] if block == "v" else slope
-                        for v, column in enumerate(tables[block]):
-                            change(begin + v * size + k, [c * a for c, a in zip(column, own, strict=True)])
+                        for v, coefficients in enumerate(tables[block]):
+                            change(begin + v * size + k, [c * a for c, a in zip(coefficients, own, strict=True)])
                 for k in range(further - 1):
                     change(N + n + k, taken(f"{out}_params", j * (further - 1) + k))
                 if further:

@@ -380,3 +380,11 @@ def test_never_of_long_steps_of_high_order_that_come_back(N):
         except la.StepFailed:
             continue
         assert not messages and "energy_lost" not in path.stats
+
+
+@pytest.mark.parametrize("run", [la.integrate, la.ensemble])
+def test_of_a_few_coordinates_the_end_is_looked_at(run):
+    """The pericentre, one coordinate of two stored: whole states are known at the end alone."""
+    system, method, start = LOST["pericentre"]
+    found, messages = told(lambda: run(system, method, **start, output=[1], every=100))
+    assert len(messages) == 1 and "energy_lost" in found.stats

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, Protocol
 
+import numpy as np
+
 from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.methods import Galerkin
 from leastaction.numbers.rounding import Digits
@@ -127,8 +129,9 @@ def stretch(
         standing.take(*part, stepper, lasting or (stepper.done < plan.steps and not stepper.status().all()))
         own = standing.part(*part)
         before, stored = (int(plan.regular(steps)) for steps in (begun, int(own.steps.max())))
-        whole = rows if plan.row.output is None else rows[:, :0].repeat(2 * plan.row.n, axis=2)
-        states = whole[:, : stored - block.first, : 2 * plan.row.n]
+        states = rows[:, : stored - block.first, : 2 * plan.row.n]
+        if plan.row.output is not None:  # no whole states
+            states = np.empty((len(rows), 0, 2 * plan.row.n), rows.dtype)
         before = max(before, block.first)
         balance.judge(plan, starts.part(*part), own, before, states[:, before - block.first :], walls)
         if not own.going(end).any():

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from leastaction.backends import points
 from leastaction.backends.rows import Row
 from leastaction.backends.stepper import Start
+from leastaction.errors import DegenerateLagrangianError
 from leastaction.systems import steppers
 from leastaction.systems.lagrangian import Lagrangian
 
@@ -96,7 +97,10 @@ def _steps(plan: Plan, t: Any, state: NDArray[Any], values: NDArray[Any], h: Any
     n = plan.row.n
     at = steppers.mechanics(plan.system, values, plan.reals)
     q, p = state[:n], state[n:]
-    start = Start(t, q, p, at.velocity(q, p, t, values), h, values)
+    try:
+        start = Start(t, q, p, at.velocity(q, p, t, values), h, values)
+    except DegenerateLagrangianError:
+        return None
     stepper = steppers.stepper(plan.system, plan.method, start, Row.whole(n), at)
     rows = np.empty((1, count + 1, 2 * n), plan.dtype)
     rows[0, 0] = state
@@ -110,9 +114,13 @@ def _missed(plan: Plan, t: Any, state: NDArray[Any], after: NDArray[Any], values
     if fine is None:
         return np.inf
     end, off = fine[-1].astype(float), (after - fine[-1]).astype(float)
-    v = plan.system.velocity(end[:n], end[n:], float(t), values.astype(float))
     M = _masses(plan, end[None], values)[0]
-    speed, way = max(abs(v @ M @ v), TINY), abs(float(plan.h))
+    v, found = cast("Lagrangian", plan.system).velocities(
+        np.full(1, float(t)), end[None, :n], end[None, n:], values[None].astype(float)
+    )
+    if not found.all():  # at a pole
+        return np.inf
+    speed, way = max(abs(v[0] @ M @ v[0]), TINY), abs(float(plan.h))
     return float(np.sqrt(max(abs(off[:n] @ M @ off[:n]) / way**2, abs(off[n:] @ np.linalg.solve(M, off[n:]))) / speed))
 
 

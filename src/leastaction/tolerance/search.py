@@ -140,11 +140,12 @@ class Search:
             return
         agreed = yield from self._shorten(trials, found.h, self._target(), found.trial)
         error = found.error
+        assert error is not None
         yield from self._grow(trials, found.h)  # the longer steps may have shown too much, or too little
         found.error = error
-        if agreed and found.worst > float(np.min(self._target())):
+        assert found.trial is not None and found.growth is not None
+        if agreed and np.any((error > self._target()) & found.trial.ended):
             yield from self._shorten(trials, found.h, self._target(), found.trial)
-        assert found.error is not None and found.growth is not None
         found.error = np.maximum(found.error, k.SURE * self._rounding)
         if found.worst > self.tol:
             found.until = float(found.growth.kept(self.tol).min())

@@ -5,7 +5,7 @@ are counted in parts of their coordinate's step, so that units do not matter, an
 
     solved    if the increment is below the last digit that is asked for, or the next one, which shrinks quadratically,
               is below the last guard digit
-    failed    if an increment is more than a quarter of the one before, or the first one more than a quarter of a step:
+    failed    if an increment is more than a quarter of the one before, or the first one more than an eighth of a step:
               else the root is the only one near the prediction (Newton and Kantorovich; Deuflhard, *Newton Methods for
               Nonlinear Problems*, 2.1). Where any root will do, this is not asked.
 
@@ -62,7 +62,7 @@ class Solution(NamedTuple):
 
 
 def newton(
-    problem: Problem, z: Balls, bits: int, first: float = 0.0, curvature: float = 0.0, reach: float = 0.0
+    problem: Problem, z: Balls, bits: int, first: float = 0.0, curvature: float = 0.0, reach: float = 1.0 - QUARTER
 ) -> Solution:
     """Newton from the prediction z, where log₂ of the first increment and `curvature` are expected. The first increment
     may be a quarter of 2^reach, in parts of the step.
@@ -128,27 +128,28 @@ def follow(
     """The root that is connected with the solution at h → 0, by steps x h that grow to h: from h/16, or less, which
     the uniform motion predicts.
 
-    z is extrapolated in x from the steps before, and the first increment may be a sixteenth of the step. The growth of x is cut where the iteration fails, or where the
-    determinant of ∂R/∂z changes its sign, as it does behind a fold; unless the growth is so small that the motion is
-    seen to pass there, as one that rests where it is unstable. Where it becomes next to nothing, the branch ends.
+    z is extrapolated in x from the steps before, and the first increment may be 1/32 of the step. The growth of x is
+    cut where the iteration fails, or where the determinant of ∂R/∂z changes its sign, as it does behind a fold;
+    unless the growth is so small that the motion is seen to pass there, as one that rests where it is unstable. Where
+    the growth becomes next to nothing, the branch ends.
     """
-    x, growth, spent, negative, way = 1 / 16, 1.0, 0, False, [flint.arb(0)] * n
+    x, growth, spent, negative, way = 1 / 16, 0.5, 0, False, [flint.arb(0)] * n
     solved: list[tuple[float, Balls]] = []
     while True:
         at = problem(x, way)
-        own, reach = bits if x == 1.0 else min(bits, LEAST_BITS), -QUARTER if solved else math.inf
+        own, reach = bits if x == 1.0 else min(bits, LEAST_BITS), -3.0 if solved else math.inf
         found = newton(at, _extrapolated(solved, x) if solved else uniform(x), own, reach=reach)
         spent += found.iterations
         if found.status == GOING_WELL and (not solved or found.negative == negative or growth < 4 * SLOWEST):
             if x == 1.0:
                 return found._replace(iterations=spent)
             solved, negative = [*solved, (x, found.z)][-4:], found.negative
-            way, growth = [*map(max, way, lengths(at.places, found.z))], min(2.0 * growth, 1.0)
+            way, growth = [*map(max, way, lengths(at.places, found.z))], min(2.0 * growth, 0.5)
         elif solved:
             growth = (1.0 / solved[-1][0] - 1.0 if x == 1.0 else growth) / 4.0
             x = solved[-1][0]
         else:
-            growth, x = 1.0, x / 16.0
+            growth, x = 0.5, x / 12.0
         if min(x, growth) < SLOWEST:
             ended = BRANCH_ENDS if solved else found.status
             return found._replace(status=ended, iterations=spent, reached=solved[-1][0] if solved else 0.0)

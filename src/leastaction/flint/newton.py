@@ -5,8 +5,8 @@ are counted in parts of their coordinate's step, so that units do not matter, an
 
     solved    if the increment is below the last digit that is asked for, or the next one, which shrinks quadratically,
               is below the last guard digit
-    failed    if an increment is more than a quarter of the one before, or the first one more than an eighth of a step:
-              else the root is the only one near the prediction (Newton and Kantorovich; Deuflhard, *Newton Methods for
+    failed    if the first increment is more than a quarter of the step, the second one more than 1/128 of it, or another
+              one more than a quarter of the one before: else the root is the only one near the prediction (Newton and Kantorovich; Deuflhard, *Newton Methods for
               Nonlinear Problems*, 2.1). Where any root will do, this is not asked.
 
 An iteration works with as many bits as it can get right, which the increments of this step, or of the last one, tell.
@@ -27,8 +27,8 @@ from leastaction.numbers.conversion import Balls, identity
 from leastaction.numbers.rounding import GUARD_BITS
 
 QUARTER = 2.0  # bits by which increments shrink where the root is the only one near the prediction
+SECOND = -7.0  # log₂ of what the second increment may be, in parts of the step
 SLOWEST = 2.0**-13  # the growth of a step in continuation at which its branch ends
-LEAST_BITS = 4 * GUARD_BITS  # of any iteration: fewer save no time
 
 
 class Problem(NamedTuple):
@@ -62,7 +62,7 @@ class Solution(NamedTuple):
 
 
 def newton(
-    problem: Problem, z: Balls, bits: int, first: float = 0.0, curvature: float = 0.0, reach: float = 1.0 - QUARTER
+    problem: Problem, z: Balls, bits: int, first: float = 0.0, curvature: float = 0.0, reach: float = 0.0
 ) -> Solution:
     """Newton from the prediction z, where log₂ of the first increment and `curvature` are expected. The first increment
     may be a quarter of 2^reach, in parts of the step.
@@ -70,8 +70,8 @@ def newton(
     before, begun, size, following = flint.ctx.prec, False, reach, first
     scale = [max(a, b) for a, b in zip(problem.scale, lengths(problem.places, z), strict=True)]
     for iteration in range(1, bits):
-        needed = max(LEAST_BITS, GUARD_BITS - curvature - 2.0 * following)
-        flint.ctx.prec = working = int(needed) if 2.0 * needed < bits else bits  # more than half of them save no time
+        needed = max(4 * GUARD_BITS, GUARD_BITS - curvature - 2.0 * following)
+        flint.ctx.prec = working = int(needed) if 2.0 * needed < bits else bits  # others save no time
         at = problem.linearised(z)
         inverse, N = solve(at.jacobian, identity(len(z))), len(z)
         change = [] if inverse is None else (inverse * flint.arb_mat(N, 1, at.residual)).entries()  # −dz
@@ -86,7 +86,7 @@ def newton(
             begun, size, following = False, math.inf, 0.0
             continue
         below = size < GUARD_BITS - bits
-        if problem.checked and not below and size > last - QUARTER:
+        if problem.checked and not below and size > (min(last - QUARTER, SECOND) if begun else last - QUARTER):
             status = NOT_CONVERGED
             break
         curvature = max(size - 2.0 * last, float(-bits)) if begun else max(curvature, 0.0)
@@ -137,7 +137,7 @@ def follow(
     solved: list[tuple[float, Balls]] = []
     while True:
         at = problem(x, way)
-        own, reach = bits if x == 1.0 else min(bits, LEAST_BITS), -3.0 if solved else math.inf
+        own, reach = bits if x == 1.0 else min(bits, 4 * GUARD_BITS), -3.0 if solved else math.inf
         found = newton(at, _extrapolated(solved, x) if solved else uniform(x), own, reach=reach)
         spent += found.iterations
         if found.status == GOING_WELL and (not solved or found.negative == negative or growth < 4 * SLOWEST):

@@ -5,8 +5,8 @@ are counted in parts of their coordinate's step, so that units do not matter, an
 
     solved    if the increment is below the last digit that is asked for, or the next one, which shrinks quadratically,
               is below the last guard digit
-    failed    if an increment is more than a quarter of the one before, or the first one more than a quarter of a step:
-              else the root is the only one near the prediction (Newton and Kantorovich; Deuflhard, *Newton Methods for
+    failed    if the first increment is more than a quarter of the step, the second one more than 1/128 of it, or another
+              one more than a quarter of the one before: else the root is the only one near the prediction (Newton and Kantorovich; Deuflhard, *Newton Methods for
               Nonlinear Problems*, 2.1). Where any root will do, this is not asked.
 
 An iteration works with as many bits as it can get right, which the increments of this step, or of the last one, tell.
@@ -27,8 +27,8 @@ from leastaction.numbers.conversion import Balls, identity
 from leastaction.numbers.rounding import GUARD_BITS
 
 QUARTER = 2.0  # bits by which increments shrink where the root is the only one near the prediction
+SECOND = -7.0  # log₂ of what the second increment may be, in parts of the step
 SLOWEST = 2.0**-13  # the growth of a step in continuation at which its branch ends
-LEAST_BITS = 4 * GUARD_BITS  # of any iteration: fewer save no time
 
 
 class Problem(NamedTuple):
@@ -70,8 +70,8 @@ def newton(
     before, begun, size, following = flint.ctx.prec, False, reach, first
     scale = [max(a, b) for a, b in zip(problem.scale, lengths(problem.places, z), strict=True)]
     for iteration in range(1, bits):
-        needed = max(LEAST_BITS, GUARD_BITS - curvature - 2.0 * following)
-        flint.ctx.prec = working = int(needed) if 2.0 * needed < bits else bits  # more than half of them save no time
+        needed = max(4 * GUARD_BITS, GUARD_BITS - curvature - 2.0 * following)
+        flint.ctx.prec = working = int(needed) if 2.0 * needed < bits else bits  # others save no time
         at = problem.linearised(z)
         inverse, N = solve(at.jacobian, identity(len(z))), len(z)
         change = [] if inverse is None else (inverse * flint.arb_mat(N, 1, at.residual)).entries()  # −dz
@@ -86,7 +86,7 @@ def newton(
             begun, size, following = False, math.inf, 0.0
             continue
         below = size < GUARD_BITS - bits
-        if problem.checked and not below and size > last - QUARTER:
+        if problem.checked and not below and size > (min(last - QUARTER, SECOND) if begun else last - QUARTER):
             status = NOT_CONVERGED
             break
         curvature = max(size - 2.0 * last, float(-bits)) if begun else max(curvature, 0.0)
@@ -128,28 +128,28 @@ def follow(
     """The root that is connected with the solution at h → 0, by steps x h that grow to h: from h/16, or less, which
     the uniform motion predicts.
 
-    z is extrapolated in x from the steps before, and the first increment may be a sixteenth of the step. The growth of
-    x is cut where the iteration fails, or where the determinant of ∂R/∂z changes its sign, as it does behind a fold;
+    z is extrapolated in x from the steps before, and the first increment may be 1/32 of the step. The growth of x is
+    cut where the iteration fails, or where the determinant of ∂R/∂z changes its sign, as it does behind a fold;
     unless the growth is so small that the motion is seen to pass there, as one that rests where it is unstable. Where
-    it becomes next to nothing, the branch ends.
+    the growth becomes next to nothing, the branch ends.
     """
-    x, growth, spent, negative, way = 1 / 16, 1.0, 0, False, [flint.arb(0)] * n
+    x, growth, spent, negative, way = 1 / 16, 0.5, 0, False, [flint.arb(0)] * n
     solved: list[tuple[float, Balls]] = []
     while True:
         at = problem(x, way)
-        own, reach = bits if x == 1.0 else min(bits, LEAST_BITS), -QUARTER if solved else math.inf
+        own, reach = bits if x == 1.0 else min(bits, 4 * GUARD_BITS), -3.0 if solved else math.inf
         found = newton(at, _extrapolated(solved, x) if solved else uniform(x), own, reach=reach)
         spent += found.iterations
         if found.status == GOING_WELL and (not solved or found.negative == negative or growth < 4 * SLOWEST):
             if x == 1.0:
                 return found._replace(iterations=spent)
             solved, negative = [*solved, (x, found.z)][-4:], found.negative
-            way, growth = [*map(max, way, lengths(at.places, found.z))], min(2.0 * growth, 1.0)
+            way, growth = [*map(max, way, lengths(at.places, found.z))], min(2.0 * growth, 0.5)
         elif solved:
             growth = (1.0 / solved[-1][0] - 1.0 if x == 1.0 else growth) / 4.0
             x = solved[-1][0]
         else:
-            growth, x = 1.0, x / 16.0
+            growth, x = 0.5, x / 12.0
         if min(x, growth) < SLOWEST:
             ended = BRANCH_ENDS if solved else found.status
             return found._replace(status=ended, iterations=spent, reached=solved[-1][0] if solved else 0.0)

@@ -190,7 +190,7 @@ def test_large_linear_systems(tol):
 
 @pytest.mark.parametrize("tol", [1e-3, 1e-6])
 def test_a_start_with_all_frequencies(tol):
-    """3,000 masses, each somewhere: the expected error is about that of the run, beside one of four times as many steps."""
+    """3,000 masses, each somewhere: the expected error is about that of the run, beside one of four times the steps."""
     n, t_end = 3000, 100.0
     system = la.Quadratic(np.ones(n), chain(n))
     q = np.random.default_rng(0).normal(size=n)

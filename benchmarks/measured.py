@@ -1,7 +1,7 @@
 """What the benchmarks have measured, kept as data: benchmarks/measured/*.json, one file for each script.
 
 `table` prints a table in Markdown and keeps it. `python benchmarks/measured.py` writes the tables of the README, of
-docs/accuracy.md and of docs/ensembles.md from these files; the site shows them all. A quick run (`--quick`) prints and
+docs (`PAGES`) from these files; the site shows them all. A quick run (`--quick`) prints and
 keeps nothing.
 """
 
@@ -17,7 +17,8 @@ from typing import Any
 
 FOLDER = Path(__file__).parent / "measured"
 README = Path(__file__).parents[1] / "README.md"
-PAGES = (README, *(Path(__file__).parents[1] / "docs" / name for name in ("accuracy.md", "ensembles.md")))
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = (README, *(DOCS / name for name in ("pace.md", "explanation/tolerance.md", "ensembles.md")))
 BLOCK = re.compile(r"(<!-- measured: (\w+) -->\n\n)(.*?)(\n<!-- end -->)", re.DOTALL)
 
 Table = dict[str, Any]  # title, header, rows; processor, load, date
@@ -150,7 +151,7 @@ def ensembles() -> str:
     )
 
 
-# The tables of docs/accuracy.md --------------------------------------------------------------------------------------
+# Tables of docs/pace.md and docs/explanation/tolerance.md -------------------------------------------------------------
 
 
 def _whole(key: str) -> str:
@@ -170,47 +171,28 @@ def pythagorean() -> str:
     return _whole("pythagorean")
 
 
-def advice() -> str:
-    """For each problem the longer of two tolerances: advice and the run that it chooses, in seconds."""
-    rows = kept("accuracy")["advice"]["rows"]
-    found: dict[str, list[float]] = {}
-    for problem, _, *seconds in rows:
-        last = found.setdefault(problem, [0.0] * 4)
-        found[problem] = [max(pair) for pair in zip(last, map(float, seconds), strict=True)]
-    header = ["problem", "first time: advice", "run", "again: advice", "run"]
-    told = markdown(header, [[name, *(f"{x:.2f}" for x in row)] for name, row in found.items()])
-    late = [sum(float(row[k]) > float(row[k + 1]) + 1 for row in rows) for k in (2, 4)]
-    return f"{told}\nLonger than the run and a second: {late[0]} of {len(rows)} for the first time, {late[1]} again.\n"
-
-
 def tolerances() -> str:
-    """For each problem and tolerance: how many times as long the chosen run takes as the best one."""
+    """For each problem and tolerance the true error, the error told and the seconds of the call."""
+    every = kept("tolerance")["tolerances"]["rows"]
     found: dict[str, dict[str, str]] = {}
-    slowest: dict[str, float] = {}
-    for problem, tol, error, _, _, best, _, ratio, seconds in kept("accuracy")["tolerances"]["rows"]:
-        mark = next((f" ({word})" for word in ("told", "MISSED") if word in error), "")
-        found.setdefault(problem, {})[tol] = ("no step tried does" if best == "none" else ratio) + mark
-        slowest[problem] = max(slowest.get(problem, 0.0), float(seconds))
+    for problem, tol, error, told, _, seconds, _ in every:
+        found.setdefault(problem, {})[tol] = f"{error}; {told}; {seconds}"
     columns = list(dict.fromkeys(tol for row in found.values() for tol in row))
-    rows = [[name, *(row.get(tol, "") for tol in columns), f"{slowest[name]:.2f}"] for name, row in found.items()]
-    every = kept("accuracy")["tolerances"]["rows"]
-    ratios = sorted(float(row[7]) for row in every if row[5] != "none")
-    spent = sorted(float(row[8]) for row in every)
+    header = ["problem", *(f"tol = {tol}: error; told; s" for tol in columns)]
+    rows = [[name, *(row.get(tol, "") for tol in columns)] for name, row in found.items()]
+    spent, ratios = (sorted(float(row[k]) for row in every if row[k]) for k in (5, 6))
     missed, silent = (sum(word in row[2] for row in every) for word in ("told", "MISSED"))
-    others = "" if not missed + silent else f", {missed} were missed and told, {silent} were missed silently"
     told = (
-        f"{len(every) - missed - silent} of {len(every)} tolerances were kept{others}. The ratio is "
-        f"{ratios[len(ratios) // 2]} in the median, {ratios[-1]} at worst. Advice and both runs took "
-        f"{spent[len(spent) // 2]} s of the processor in the median, {spent[-1]} s at most, and more than a second in "
-        f"{sum(x > 1 for x in spent)} cases."
+        f"{len(every) - missed - silent} of {len(every)} tolerances were kept, {missed} were missed and told, {silent} "
+        f"were missed silently. A call took {spent[len(spent) // 2]} s in the median, {spent[-1]} s at most: "
+        f"{ratios[len(ratios) // 2]} times as long as in the version before in the median, {ratios[-1]} at worst."
     )
-    header = ["problem", *(f"tol = {tol}" for tol in columns), "advice and both runs, s"]
     return f"{markdown(header, rows)}\n{told}\n"
 
 
 BLOCKS = {
     make.__name__: make
-    for make in (one_trajectory, peers, losses, first_run, ensembles, comet, arenstorf, pythagorean, tolerances, advice)
+    for make in (one_trajectory, peers, losses, first_run, ensembles, comet, arenstorf, pythagorean, tolerances)
 }
 
 

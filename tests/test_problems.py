@@ -207,7 +207,7 @@ def nearness(q):
 @pytest.mark.slow
 def test_pythagorean_places():
     """Float64 beside the table of 60 digits. Close passes make an error of t = 10 some 10⁸ to 10⁹ times as large
-    until t = 70 (`docs/accuracy.md`): so of 13 digits 4 are left.
+    until t = 70 (`docs/pace.md`): so of 13 digits 4 are left.
     """
     problem = la.problems.get("pythagorean")
     events = {str(t): la.Event(lambda t, q, p, at=t: t - at) for t, _ in problem.places}

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.pilots.asked import MEMBERS, member
+from leastaction.tolerance.ladder import DEGREES, member
 from seeds import fresh_generator
 from tolerances import error_of
 
@@ -40,7 +38,7 @@ def start_near(problem, random):
 def truth(problem, start, t_end, path):
     """The position at the end, and by how much two runs differ; steps begin with those of the run that is judged."""
     name = "P5N5Q10Gau" if problem.system.m else "P10N10Q20Gau"
-    assert name not in map(member, MEMBERS)
+    assert name not in map(member, DEGREES)
     chosen, last, gap = path.advice.chosen, None, np.inf
     h = np.copysign(chosen.h, t_end)
     for _ in range(HALVINGS):
@@ -96,23 +94,3 @@ def test_tolerances_of_the_catalogue():
     print(found)
     assert not found["SILENT"]
     assert found["kept"] >= 0.95 * (found["kept"] + found["told"]) and found["unknown"] <= 0.05 * found.total()
-
-
-def test_the_benchmark_judges_each_call_by_its_own_warning(monkeypatch):
-    """Of three calls that miss a tolerance the first tells it: the others are silent, and the table says so."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
-    import accuracy
-
-    problem, calls = la.problems.get("pendulum"), []
-    good = la.integrate(problem.system, q0=problem.q0, p0=problem.p0, t_end=1.0, tol=1e-6)
-
-    def integrate(*_, **how):
-        calls.append(how)
-        if len(calls) == 1:
-            warnings.warn("the tolerance was missed", RuntimeWarning, stacklevel=2)
-        return replace(good, q=good.q + 1.0)
-
-    monkeypatch.setattr(accuracy.la, "integrate", integrate)
-    monkeypatch.setattr(accuracy, "_brute", lambda *_: (1.0, "none"))
-    row = accuracy._tolerance(problem, 1.0, 1e-6, good.q[-1], 0.0)
-    assert row[2].endswith("MISSED")

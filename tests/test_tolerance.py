@@ -210,6 +210,22 @@ def test_rounding_that_two_runs_share_is_told():
         la.integrate(pendulum(), q0=[np.pi - 1e-6], v0=[0.0], t_end=40.0, tol=1e-8)
 
 
+def test_a_motion_below_rounding():
+    """A body at 1 that moves by 10⁻¹⁵: no digit of its motion can be known, and no time until which it is."""
+    free = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2, n=1)
+    with pytest.warns(RuntimeWarning, match="was missed"):
+        path = la.integrate(free, q0=[1.0], v0=[1.0], t_end=1e-15, tol=1e-6)
+    assert path.advice.horizon == 0.0
+
+
+def test_a_coarse_tolerance_of_a_chaotic_motion():
+    """Rounding that stays below a tolerance of a tenth is no reason to look at an earlier time."""
+    problem = la.problems.get("double-pendulum-chaotic")
+    path = la.integrate(problem.system, q0=problem.q0, p0=problem.p0, t_end=10.0, tol=0.1)
+    fine = la.integrate(problem.system, "P8N8Q16Gau", problem.q0, problem.p0, h=0.005, t_end=10.0, every=LAST)
+    assert path.advice.horizon is None and error_of(path, fine.q[-1]) <= path.advice.reached <= 0.1
+
+
 @pytest.mark.parametrize("digits", [None, pytest.param(30, marks=pytest.mark.slow)])
 def test_chaos_is_told(digits, tmp_path):
     """Where positions cannot be promised until the end: until when they are right, and how well the energy is kept."""

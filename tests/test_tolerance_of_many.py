@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
+from leastaction.single import run_one
 from leastaction.systems.sums.frequencies import CAREFUL
 
 
@@ -99,6 +100,20 @@ def test_large_sums_keep_a_tolerance():
     fine = la.integrate(system, "P8N8Q16Gau", **start, h=0.02, every=2**40)
     assert path.system is system and path.advice.rate is not None and path.advice.reached <= 1e-8
     assert np.abs(path.q[-1] - fine.q[-1]).max() <= 1e-8 * path.advice.size
+
+
+def test_steps_in_haste_are_not_continued():
+    """A step over an encounter is continued, which takes a large sum minutes; in haste, as in trials, it fails."""
+    comet = la.problems.n_body([1.0, 1e-3], [[0, 0], [1, 0]], [[0, 0], [0, 0.1]])
+    run = {"h": 0.05, "t_end": 3.0}
+    start = comet.q0, comet.p0, None
+    with pytest.raises(la.StepFailed, match="did not converge") as failed:
+        run_one(comet.system, "P8N8Q16Gau", start, hasty=True, **run)
+    try:
+        patient = run_one(comet.system, "P8N8Q16Gau", start, **run).stats["newton_iterations"]
+    except la.StepFailed as failure:
+        patient = failure.iterations
+    assert failed.value.iterations < patient
 
 
 @pytest.mark.slow

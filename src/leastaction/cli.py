@@ -143,13 +143,13 @@ def _parser() -> argparse.ArgumentParser:
     advise = commands.add_parser(
         "advise",
         help="which method and step keep a tolerance",
-        description="Measure what methods and steps keep a tolerance for a problem of the catalogue, or for the system "
-        "of a Python file, and print the table; nothing else is run.",
+        description="Find a method and a step that keep a tolerance for a problem of the catalogue, or for the system "
+        "of a Python file, and print what was found and all runs that were made.",
     )
     advise.add_argument("system", metavar="PROBLEM|FILE.py")
     advise.add_argument("--t-end", type=float, required=True, help="until when")
     advise.add_argument("--tol", type=float, required=True, help="error of the position at the end, of its range")
-    advise.add_argument("--plot", type=Path, metavar="FILE", help="draw seconds and errors to this file")
+    advise.add_argument("--plot", type=Path, metavar="FILE", help="draw work and errors to this file")
     advise.set_defaults(command=_advise)
     _start_options(advise, "the start of the problem or file")
 
@@ -365,7 +365,7 @@ def _advise(options: argparse.Namespace) -> int:
     _check_outputs(options)
     system, start = _started(options)
     advice = la.advise(system, **start, t_end=options.t_end, tol=options.tol)
-    print(advice)
+    print(advice.details)
     if options.plot:
         import matplotlib
 

@@ -81,9 +81,9 @@ def ensemble(
     h, steps, t_end, t0, every, digits, output, allow_unstable, branch, tangent, pace, progress
         As for `la.integrate`.
     tol : float, optional
-        In place of `method` and `h`, as for `la.integrate`. One advice from a few of the trajectories serves all,
-        `paths.advice`. All are judged by a second run, and it tells the largest of their estimated errors. It may
-        choose a pace: then each trajectory has times of its own, and `paths.last` holds the states at `t_end`.
+        In place of `method` and `h`, as for `la.integrate`. One advice serves all trajectories, `paths.advice`: some of
+        them find the step, all are judged, and the advice tells the largest of their errors. It may choose a pace: then
+        each trajectory has times of its own, and `paths.last` holds the states at `t_end`.
     final_only : bool, default False
         Store the last state alone.
     reduce : mapping of str to EnergyRange, optional

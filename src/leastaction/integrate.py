@@ -66,8 +66,9 @@ def integrate(
         The step. A negative step goes backward in time.
     tol : float, optional
         In place of `method` and `h`: the error that the position at `t_end` may have, relative to the size of the
-        motion. Method, step and pace are chosen by measuring (`la.advise`), a second run estimates the error reached,
-        and `path.advice` reports both. A missed tolerance is a warning.
+        motion. The library chooses method, step and pace by counted work (`la.advise`), and estimates the error by runs
+        with other steps. `path.advice` tells the choice and the error. A tolerance that is missed, or not checked, is a
+        warning.
     steps : int, optional
         How many steps to do.
     t_end : number, optional
@@ -141,7 +142,7 @@ def integrate(
     See Also
     --------
     ensemble : many trajectories at once
-    advise : the table behind `tol`
+    advise : the choice behind `tol`
 
     Examples
     --------
@@ -198,11 +199,11 @@ def advise(
     params: Mapping[str, Any] | None = None,
     pace: Callable[..., Any] | str | None = None,
 ) -> Advice:
-    """Measure which method, step and pace keep the error of the position at t_end below tol.
+    """Find a method, a step and a pace that keep the error of the position at t_end below tol.
 
-    Short pilot runs are measured, as :doc:`/accuracy` describes; of a Quadratic system without damping and load the
-    errors are computed by formulas. `la.integrate` with ``tol=`` takes the advice. Systems with inputs are refused,
-    since inputs belong to the steps of one method.
+    Runs with several steps are made and compared, as :doc:`/explanation/tolerance` describes; for a Quadratic system
+    formulas give method and step. `la.integrate` with ``tol=`` takes the advice. Systems with inputs
+    are refused, since inputs belong to the steps of one method.
 
     Parameters
     ----------
@@ -221,12 +222,13 @@ def advise(
     params : mapping, optional
         Values of parameters, in place of the defaults.
     pace : callable or "auto", optional
-        A pace of one's own, which is then used. Without `pace` the pace made from L is tried as well as none.
+        A pace of one's own, which is then used. Without `pace` equal steps are tried, and the pace made from L where
+        these take much work.
 
     Returns
     -------
     Advice
-        A table that prints itself: methods, steps, predicted errors and seconds, and which one was chosen.
+        What was chosen, the error that can be expected, and the line of code that runs it; ``.details`` has all runs.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Advice: what the library has chosen for a run, and why its error is believed. Plain data, kept with the run's files."""
+"""Advice: what the library has chosen for a run, and why its error is believed. Plain data, kept with its files."""
 
 from __future__ import annotations
 
@@ -214,14 +214,16 @@ class Advice:
         notes = listing(entry(record, "notes"), "the notes of the advice")
         if max(len(tried), len(notes)) > MOST_TRIED:
             raise ValueError(f"an advice has at most {MOST_TRIED} runs and notes")
-        numbers = ("tol", "reached", "horizon", "rate", "rounding", "size")
+        told: dict[str, Any] = {name: text(entry(record, name), name) for name in ("system", "reason", "code")}
+        for name in ("tol", "reached", "horizon", "rate", "rounding", "size"):
+            told[name] = _real(entry(record, name))
         return cls(
-            **{name: text(entry(record, name), f"{name} of the advice") for name in ("system", "reason", "code")},
-            **{name: _real(entry(record, name)) for name in numbers},
-            **{name: _finite(entry(record, name)) for name in ("t0", "t_end")},
+            t0=_finite(entry(record, "t0")),
+            t_end=_finite(entry(record, "t_end")),
             chosen=_option(entry(record, "chosen")),
             tried=tuple(_option(one) for one in tried),
             notes=tuple(text(note, "a note") for note in notes),
+            **told,
         )
 
 

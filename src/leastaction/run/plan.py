@@ -44,7 +44,7 @@ class Plan:
     open     whether an event, at that time, ends the run, so that the number of steps is not known
     allow_unstable   whether h may be unstable on a linear system
     advice   how method and h were chosen, if they were
-    hasty    whether a step fails that only continuation could solve: of pilots, which then try shorter steps
+    hasty    whether a step fails that only continuation could solve: of trials, which shorter steps follow
     """
 
     system: System

@@ -32,7 +32,7 @@ def fastest(
         return _rate(system, t, then, v + tau * a, system.acceleration(then, v + tau * a, t, params), params)
 
     before = 0.0
-    for tau in length * 2.0 ** np.arange(-60.0, 1.0):
+    for tau in length * 4.0 ** np.arange(-30.0, 1.0):
         if tau * found >= SOON:
             break
         rate = later(tau)

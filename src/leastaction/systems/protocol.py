@@ -115,8 +115,7 @@ class System(Protocol):
         ...
 
     def chosen(self, q: NDArray[Any], p: NDArray[Any], t0: float, t_end: float, tol: float) -> Choice | None:
-        """Method and step with which a run from (q, p) keeps a tolerance, if formulas tell; None: trial runs must tell.
-        """
+        """Method and step with which a run from (q, p) keeps a tolerance, if formulas tell; None: trials must tell."""
         ...
 
     def frequency(

@@ -1,7 +1,7 @@
 """How errors grow: from two runs with the same steps whose starts differ by one unit in the last place.
 
-Their distance at the end is what rounding makes of it: of the start, which grows, and of all steps, which is another one
-in each of the two runs. The time at which the distance passes the tolerance is the time until which it can be kept.
+Their distance at the end is what rounding makes of it: rounding of the start, and of all steps, which differs between
+the two runs. The time at which the distance passes the tolerance is the time until which the tolerance can be kept.
 """
 
 from __future__ import annotations

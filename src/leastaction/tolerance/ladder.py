@@ -4,9 +4,9 @@ Where a motion is analytic, the error of PsNsQ2sGau after the time T is about
 
     e = ωT (hω)^(2s),
 
-with the same ω for all s: of 20 problems of the catalogue, the step that this predicts for P6, P8 and P12 from one error
-of P4 is right within a factor 1.7. One measured error gives ω, and ω the step of every member. A step takes about
-2 + 28 hω iterations, and hω stays below 0.4: the equations of longer steps may have several roots.
+with the same ω for all s: on 20 problems of the catalogue, the step that this predicts for P6, P8 and P12 from one
+error of P4 is right within a factor 1.7. One measured error gives ω, and ω the step of every member. A step takes
+about 2 + 28 hω iterations, and hω stays below 0.4: the equations of longer steps may have several roots.
 """
 
 from __future__ import annotations

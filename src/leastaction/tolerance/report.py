@@ -17,42 +17,67 @@ from leastaction.tolerance.trials import Trials
 
 def advice_of(trials: Trials, found: Found, tol: float) -> Advice:
     """The advice that follows from a search."""
-    one, grown, notes = found.trial, found.growth, []
-    error = found.worst if found.error is not None else None
+    one, grown = found.trial, found.growth
+    reached = None if found.error is None else found.worst
+    foreseen = math.nan if found.known is None else found.known[1]
     rounding = None if grown is None else float(np.max(grown.end[np.isfinite(grown.end)], initial=0.0))
-    if found.error is None:
-        reason = f"a run takes more than {LIMIT:.0e} instructions, about a minute, and was not made twice"
-        if found.reason:
-            notes.append(f"the step keeps the tolerance {found.reason}")
-    elif rounding is not None and rounding > RESOLVED:
-        reason = "two runs whose starts differ by one unit in the last place come apart"
-    elif rounding is not None and found.worst <= SURE * rounding:
-        reason = f"{SURE:g} times what rounding makes of two runs that begin one unit in the last place apart"
-    else:
-        reason = "runs with longer steps differ from it by this, or its order tells so"
-    if one is not None and trials.batch > 1:
-        missed = np.flatnonzero(one.ended & (found.error > tol)) if found.error is not None else []
-        if len(missed):
-            worst = missed[int(np.argmax(found.error[missed]))]  # type: ignore[index]
-            notes.append(f"missed by {len(missed)} of {trials.batch} trajectories, by most by trajectory {worst}")
-        if not one.ended.all():
-            failed = np.flatnonzero(~one.ended)
-            notes.append(f"{len(failed)} of {trials.batch} trajectories fail, as trajectory {failed[0]} does")
-    steps = math.ceil(trials.length / found.h) if one is None else round(one.steps * one.h / found.h)
-    work = math.nan if one is None else one.work * one.h / found.h
-    ended = trials.t_end if one is None else float(one.t[0, -1])
+    times = 1.0 if one is None else one.h / found.h
+    steps = math.ceil(trials.length / found.h) if one is None else round(one.steps * times)
     return Advice(
-        system=trials.system.name, t0=trials.t0, t_end=ended, tol=tol, reached=error, reason=reason,
-        chosen=Option(found.method, found.h, found.pace, math.nan if error is None else error, steps, work),
-        code=_code(trials, found), horizon=None if math.isinf(found.until) else trials.t0 + math.copysign(
-            found.until, trials.t_end - trials.t0), rate=None if grown is None else grown.rate, rounding=rounding,
-        size=None if one is None else float(np.max(one.size)), tried=tuple(found.tried), notes=tuple(notes),
+        system=trials.system.name,
+        chosen=Option(
+            found.method, found.h, found.pace, foreseen if reached is None else reached, steps,
+            math.nan if one is None else one.work * times,
+        ),
+        t0=trials.t0,
+        t_end=trials.t_end if one is None or trials.many else float(one.t[0, -1]),
+        tol=tol,
+        reached=reached,
+        reason=_reason(found, rounding),
+        code=_code(trials, found),
+        horizon=None if math.isinf(found.until) else _after(trials, found.until),
+        rate=None if grown is None else grown.rate,
+        rounding=rounding,
+        size=None if one is None else float(np.max(one.size)),
+        tried=tuple(found.tried),
+        notes=_notes(trials, found, tol),
     )  # fmt: skip
+
+
+def _after(trials: Trials, time: float) -> float:
+    return trials.t0 + math.copysign(time, trials.t_end - trials.t0)
+
+
+def _reason(found: Found, rounding: float | None) -> str:
+    """How the error is known, or why it is not."""
+    if found.error is None:
+        formula = "" if found.known is None else f"; its step was chosen {found.known[0]}"
+        return f"a run takes more than {LIMIT:.0e} instructions, ten seconds or more, and was not made twice{formula}"
+    if rounding is not None and rounding > RESOLVED:
+        return "two runs whose starts differ by one unit in the last place come apart"
+    if rounding is not None and found.worst <= SURE * rounding:
+        return f"{SURE:g} times what rounding makes of two runs that begin one unit in the last place apart"
+    return "estimated by two runs with longer steps"
+
+
+def _notes(trials: Trials, found: Found, tol: float) -> tuple[str, ...]:
+    """Which trajectories of an ensemble miss the tolerance, or fail."""
+    one, notes, of = found.trial, [], f"of {trials.batch} trajectories"
+    if one is None or found.error is None or not trials.many:
+        return ()
+    missed = np.flatnonzero(one.ended & (found.error > tol))
+    if len(missed):
+        worst = missed[int(np.argmax(found.error[missed]))]
+        notes.append(f"missed by {len(missed)} {of}, by most by trajectory {worst}")
+    failed = np.flatnonzero(~one.ended)
+    if len(failed):
+        notes.append(f"{len(failed)} {of} fail, as trajectory {failed[0]} does")
+    return tuple(notes)
 
 
 def _code(trials: Trials, found: Found) -> str:
     """The line that repeats the run."""
-    verb = "integrate" if trials.one else "ensemble"
+    verb = "ensemble" if trials.many else "integrate"
     start = "q0=q0, p0=p0" if trials.given[2] is None else "q0=q0, v0=v0"
     more = "" if trials.t0 == 0 else f", t0={trials.t0!r}"
     more += "" if trials.params is None else ", params=params"
@@ -67,21 +92,17 @@ def with_run(advice: Advice, path: Path) -> Advice:
     """The advice after the run that was made with it."""
     size = float(np.ptp(np.asarray(path.q, float), axis=0).max()) if advice.size is None else advice.size
     steps = int(path.stats.get("steps", len(path) - 1))
-    chosen = replace(advice.chosen, steps=steps)
-    notes = advice.notes
-    if advice.horizon is not None and path.output is None and not (path.system.depends_on_time or path.system.forced):
+    chosen, notes, system = replace(advice.chosen, h=abs(float(path.h)), steps=steps), advice.notes, path.system
+    if advice.horizon is not None and path.output is None and not (system.depends_on_time or system.forced):
         change = float(np.ptp(np.asarray(path.energy(), float)))
-        notes = (
-            *notes,
-            f"beyond this time positions are those of a nearby motion; the energy stays within {change:.1e}",
-        )
+        notes += (f"beyond this time positions are those of a nearby motion; the energy stays within {change:.1e}",)
     return replace(advice, size=size, chosen=chosen, t_end=float(path.t[-1]), notes=notes)
 
 
 def warn_if_missed(advice: Advice, stacklevel: int) -> None:
-    """A warning if a tolerance was missed, or if nobody has looked."""
+    """A warning if a tolerance was missed, or if neither a second run nor a formula tells the error."""
     assert advice.tol is not None
-    if advice.reached is not None and advice.reached <= advice.tol:
+    if advice.chosen.error <= advice.tol:
         return
     what = "may have been missed" if advice.reached is None else "was missed"
     told = "; ".join([advice.expected, *advice.notes])

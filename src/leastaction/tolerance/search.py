@@ -27,6 +27,11 @@ FloatArray = NDArray[np.float64]
 
 Runs = Generator[float, None, Any]
 
+NO_STEPS = (
+    "tol= has tried shorter and shorter steps, and these were the last. Where bodies come near to each other give "
+    "pace=, a function of q that is small there, or soften L; or give method= and h="
+)
+
 
 @dataclass(eq=False)
 class Found:
@@ -34,7 +39,7 @@ class Found:
 
     error    of each trajectory at the end, (B,); None: no two runs have been compared
     until    the time after the start until which the tolerance can be kept
-    reason   how the error is known, where a formula tells it
+    known    how the error is known, and the error, where a formula tells it
     tried    all runs, each with its difference from the one after it
     """
 
@@ -45,7 +50,7 @@ class Found:
     error: FloatArray | None = None
     growth: Growth | None = None
     until: float = math.inf
-    reason: str = ""
+    known: tuple[str, float] | None = None
     tried: list[Option] = field(default_factory=list)
 
     @property
@@ -76,10 +81,7 @@ def settle(trials: Trials, tol: float) -> Found:
         allowed = min(k.LIMIT, k.GROWN * allowed)
     if all(math.isnan(one.found.h) for one in searches):
         failure = trials.failure or ValueError(f"no steps of {trials.system.name} lead to the end of the run")
-        failure.add_note(
-            "tol= has tried shorter and shorter steps, and these were the last. Where bodies come near to each other "
-            "give pace=, a function of q that is small there, or soften L; or give method= and h="
-        )
+        failure.add_note(NO_STEPS)
         raise failure
     return min((one.found for one in searches), key=lambda found: found.worst)
 
@@ -89,7 +91,7 @@ def _begun(trials: Trials, tol: float) -> Found | None:
     errors grow like t. None: runs have to show them.
     """
     if (choice := trials.by_formula(tol)) is not None:
-        return Found(None, choice.method, choice.h, reason=choice.reason)
+        return Found(None, choice.method, choice.h, known=(choice.reason, choice.error))
     price = 0.0 if trials.pace is not None else trials.price(member(START), trials.first_step(None))
     if price <= k.FIRST * k.GROWN:
         return None
@@ -156,16 +158,16 @@ class Search:
         whole, at_the_end = found.trial, k.SURE * self._rounding
         while True:
             assert found.growth is not None
-            later = min(float(found.growth.kept(self.tol).min()), seen.length)
             if seen is trials and not np.isinf(self._target()).all():
                 return
-            if later == seen.length:
+            later = min(float(found.growth.kept(self.tol).min()), seen.length)
+            if later == seen.length and until:
                 seen = trials
-            elif later < seen.length * k.FEW / k.ROWS:
-                seen = trials.until(k.FEW * later)  # look closer
-            elif later <= k.LATER * until:
+            elif later <= k.LATER * until:  # finer runs have not shown more
                 found.until, found.error, found.trial = later, at_the_end, whole
                 return
+            elif later < seen.length * k.FEW / k.ROWS:
+                seen = trials.until(seen.length * k.FEW / k.ROWS)  # look closer
             else:
                 until, part = later, trials.until(later / k.LATER)
                 yield from self._shorten(part, min(found.h, part.length / k.FEW), np.full(len(at_the_end), self.tol))
@@ -180,15 +182,16 @@ class Search:
         """The error that each trajectory is to have at the end, no less than rounding; infinite where rounding leaves
         nothing of it.
         """
-        return np.where(self._rounding > k.RESOLVED, np.inf, np.maximum(self.tol, k.SURE * self._rounding))
+        rounding = k.SURE * self._rounding
+        return np.where(rounding > max(k.SURE * k.RESOLVED, self.tol), np.inf, np.maximum(self.tol, rounding))
 
     def _grow(self, trials: Trials, h: float) -> Runs:
         """Two runs with the same steps, from the start and from beside it."""
         while True:
             one = self.found.trial
-            if one is None or one.h != h or one.length != trials.length:
-                one = yield from self._run(trials, h)
-            other = None if one is None else (yield from self._run(trials, h, moved=True))
+            if one is None or (one.h, one.length, one.run.method.name) != (h, trials.length, self.found.method):
+                one = yield from self._run(trials, self.found.method, h)
+            other = None if one is None else (yield from self._run(trials, self.found.method, h, moved=True))
             if other is not None:
                 self.found.trial, self.found.h, self.found.growth = one, one.h, growth(one, other)
                 return
@@ -199,17 +202,18 @@ class Search:
         before, two runs are enough, and the first one begins beside the start, to show rounding. Whether they agree.
         """
         found, chain, stuck, settled = self.found, Chain(target, [] if first is None else [first]), 0, self.known
+        method = found.method
         while True:
-            order = method_named(found.method).order
+            order = method_named(method).order
             h = chain.next(order, self.known) if chain.runs else h
-            now = yield from self._run(trials, h, self.known and not chain.runs)
+            now = yield from self._run(trials, method, h, self.known and not chain.runs)
             if now is None:
                 h, chain = h / 2, Chain(target, [])
                 continue
-            found.h = now.h
             error = chain.add(now, order)
             if error is None:
                 continue
+            found.method, found.h = method, now.h
             found.tried[-2] = replace(found.tried[-2], error=chain.errors[-1])
             if trials is self.trials:
                 found.trial, found.error = now, error
@@ -219,33 +223,33 @@ class Search:
             if stuck == k.TRIES:
                 return False
             if not settled and chain.gaps[-1] > 1 and chain.errors[-1] <= k.RESOLVED:
-                settled, one, last = True, chain.runs[-2], chain.errors[-1]
+                settled, one, last, s = True, chain.runs[-2], chain.errors[-1], degree(method)
                 other, step = cheaper(
-                    degree(found.method), one.h, last, k.AIM * last / chain.gaps[-1], one.steps * one.h,
+                    s, one.h, last, k.AIM * last / chain.gaps[-1], one.steps * one.h,
                     self.trials.length / trials.length, partial(trials.iteration, run=one.run),
                 )  # fmt: skip
-                if other != degree(found.method):
-                    found.method, h, chain = member(other), k.FINER * step, Chain(target, [])
+                if other != s:
+                    method, h, chain = member(other), k.FINER * step, Chain(target, [])
 
-    def _run(self, trials: Trials, h: float, moved: bool = False) -> Runs:
+    def _run(self, trials: Trials, method: str, h: float, moved: bool = False) -> Runs:
         """One run; None if its steps cannot be solved, or take many iterations. A run with a pace, whose steps nobody
         can count before, is cut where it has taken what is allowed, and made again when more is.
         """
         found = self.found
-        price = trials.price(found.method, h)
-        if found.trial is not None:
+        price = trials.price(method, h)
+        if found.trial is not None and found.trial.run.method.name == method:
             price = found.trial.work * found.trial.h / h * trials.length / found.trial.length
-        elif found.pace is not None:
+        elif found.trial is None and found.pace is not None:
             price = k.FIRST * trials.first_step(found.pace) / h
         while True:
             yield price
-            now = trials.run(found.method, h, found.pace, moved, self.allowed)
+            now = trials.run(method, h, found.pace, moved, self.allowed)
             if now is None or now.ended.any():
                 break
             done = abs(float(now.t[0, -1]) - trials.t0) / trials.length
             price = max(k.GROWN * self.allowed, now.work / max(done, EPS))
         if now is not None:
-            found.tried.append(Option(found.method, now.h, found.pace, math.nan, now.steps, now.work))
+            found.tried.append(Option(method, now.h, found.pace, math.nan, now.steps, now.work))
         return None if now is None or now.strained else now
 
 

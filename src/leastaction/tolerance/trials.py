@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from leastaction.numbers.rounding import FLOAT64
 from leastaction.results.path import Path
 from leastaction.run.advice import EPS
 from leastaction.run.checks import number
-from leastaction.run.starts import Starts, begin
+from leastaction.run.starts import begin
 from leastaction.single import run_one
 from leastaction.systems.pace import AUTO, paced, worth_a_pace
 from leastaction.systems.protocol import System
@@ -79,7 +79,7 @@ class Trial:
         return int(self.run.stats.get("newton_iterations", 0)) > 10 * ITERATIONS * self.steps * len(self.q)
 
     def apart(self, other: Trial) -> FloatArray:
-        """How far this run is from another one at the end, of the size of its motion: (B,), infinite where one failed."""
+        """How far this run is from another one at the end, of the size of its motion: (B,), infinite if one failed."""
         found = self.differences(other)[:, -1]
         return np.where(self.ended & other.ended & np.isfinite(found), found, np.inf)
 
@@ -97,11 +97,13 @@ class Trial:
 
 
 class Trials:
-    """Trajectories that can be run with any member, step and pace. `of` runs some of them (`One`, `Many`).
+    """Trajectories that can be run with any method, step and pace: one (`One`), or many (`Many`).
 
     given    the start, as the user gave it: q0, p0, v0
     events   of the user; those that change the motion belong to all runs
     """
+
+    many = False
 
     def __init__(
         self,
@@ -112,7 +114,6 @@ class Trials:
         params: Mapping[str, Any] | None,
         pace: Any,
         events: Mapping[str, Event | Impact] | None,
-        many: bool,
     ) -> None:
         if t_end is None:
             raise ValueError("tol= bounds the error at the end of the run: give t_end=")
@@ -120,8 +121,8 @@ class Trials:
         self.t0, self.t_end = number("t0", t0), number("t_end", t_end)
         if self.t0 == self.t_end:
             raise ValueError(f"t_end must differ from the start, t0 = {self.t0:g}")
-        self.starts = begin(system, FLOAT64, *given, self.t0, params, many)
-        self.batch, self.one = len(self.starts), not many
+        self.starts = begin(system, FLOAT64, *given, self.t0, params, self.many)
+        self.batch = len(self.starts)
         self.failure: Exception | None = None  # why the latest run of one trajectory came to nothing
 
     @property
@@ -154,17 +155,22 @@ class Trials:
         found = [self.system.chosen(starts.q[i], starts.p[i], *span, tol) for i in some]
         return min((one for one in found if one is not None), key=lambda one: one.h, default=None)
 
-    def first_step(self, pace: Any) -> float:
-        """1/ω of the quickest of some trajectories, in units of a pace of the user's own."""
+    @cached_property
+    def _rate(self) -> float:
+        """ω of the quickest of some trajectories; at least one over the length of the run."""
         starts, rate = self.starts, 1.0 / self.length
         for i in _some(np.flatnonzero(starts.status == 0), FEW):
             at = (self.t0, starts.q[i], starts.p[i], starts.v[i], starts.params[i], self.length)
             rate = max(rate, self.system.frequency(*at))
+        return rate
+
+    def first_step(self, pace: Any) -> float:
+        """1/ω, in units of a pace of the user's own."""
         if pace is None or pace == AUTO:
-            return 1.0 / rate
+            return 1.0 / self._rate
         at_pace = paced(self.system, pace, FLOAT64)
-        unit = float(at_pace.paces(np.array([self.t0]), starts.q[:1], starts.params[:1])[0])
-        return 1.0 / rate / (unit if math.isfinite(unit) and unit > 0 else 1.0)  # the run tells what is wrong
+        unit = float(at_pace.paces(np.array([self.t0]), self.starts.q[:1], self.starts.params[:1])[0])
+        return 1.0 / self._rate / (unit if math.isfinite(unit) and unit > 0 else 1.0)  # the run tells what is wrong
 
     def price(self, method: str, h: float) -> float:
         """The instructions that a run is expected to take before one has been made."""
@@ -173,12 +179,12 @@ class Trials:
 
     def iteration(self, s: int, run: Any = None) -> float:
         """The instructions of one iteration of a step: the forces at s nodes, where a gradient costs up to four times
-        its function; sums over nodes; and where constraints hold, the elimination of a matrix.
+        its function, and sums over nodes; where constraints hold, the elimination of a matrix, sparse if it is large.
         """
         system = self.system if run is None or run.pace is None else run.pace.system
-        n, m = system.n, system.m
-        solved = (s * (n + m)) ** 3 / 3 if m and system.has_tangent else 0.0  # large sums have patterns
-        return float(s * 4 * system.instructions + 2 * s**2 * n + solved)
+        rows = system.n + system.m
+        width = rows if system.m and system.has_tangent else 1
+        return float(s * 4 * system.instructions + 2 * s**2 * rows * width)
 
     def _work(self, run: Any, s: int, steps: int) -> float:
         """The instructions that a run has taken."""
@@ -209,9 +215,6 @@ class Trials:
 class One(Trials):
     """One trajectory."""
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given, many=False)
-
     def run(self, method: str, h: float, pace: Any, moved: bool = False, most: float = math.inf) -> Trial | None:
         start = self.given
         if moved:
@@ -229,11 +232,16 @@ class One(Trials):
             except (StepFailed, ArithmeticError, np.linalg.LinAlgError) as failure:
                 self.failure = failure
                 return None
+            except ValueError as failure:
+                if pace is self.pace:
+                    raise
+                self.failure = failure  # no pace can be made at this start
+                return None
         if path.stats.get("interrupted"):
             raise KeyboardInterrupt
         t, q, p = (np.asarray(x, float)[None] for x in (path.t, path.q, path.p))
         done = int(path.stats.get("steps", len(path) - 1))
-        ended = np.isfinite(q[:, -1]).all(axis=1) & (steps is None or done < steps)
+        ended = np.isfinite(q[:, -1]).all(axis=1) & np.array([steps is None or done < steps])
         return Trial(path, t, q, p, ended, self.length, abs(float(path.h)), done, self._work(path, s, done))
 
     def whole(self, method: str, h: float, pace: Any, **options: Any) -> Path:
@@ -245,12 +253,13 @@ class One(Trials):
 
 
 class Many(Trials):
-    """Many trajectories, run by `runs`: (some, q0, p0, v0, params, method, h, pace, every, events) ↦ Paths."""
+    """Many trajectories, run by `runs`: (method, q0, p0, v0, params, h, t_end, pace, every, events) ↦ Paths."""
+
+    many = True
 
     def __init__(self, *given: Any, runs: Callable[..., Any]) -> None:
-        super().__init__(*given, many=True)
-        self.runs = runs
-        self.some = np.arange(len(self.starts))
+        super().__init__(*given)
+        self.runs, self.some = runs, np.arange(self.batch)
 
     def sample(self) -> Many:
         """Some of the trajectories. Those of linear systems stay together: factors of matrices are not divided."""
@@ -258,7 +267,8 @@ class Many(Trials):
             return self
         found = copy(self)
         found.some = _some(self.some, FEW)
-        found.starts = Starts(**{name: x[found.some] for name, x in self.starts.arrays().items()})
+        some: dict[str, Any] = {name: x[found.some] for name, x in self.starts.arrays().items()}
+        found.starts = replace(self.starts, **some)
         return found
 
     def run(self, method: str, h: float, pace: Any, moved: bool = False, most: float = math.inf) -> Trial | None:
@@ -281,17 +291,8 @@ class Many(Trials):
         if not ended.any():
             return None
         done = int(paths.steps.max())
-        return Trial(
-            paths,
-            t,
-            q,
-            p,
-            ended,
-            self.length,
-            abs(float(paths.h)),
-            done,
-            self._work(paths, degree(method), done * len(q)),
-        )
+        work = self._work(paths, degree(method), done * len(q))
+        return Trial(paths, t, q, p, ended, self.length, abs(float(paths.h)), done, work)
 
 
 def _some(indices: NDArray[np.int64], count: int) -> NDArray[np.int64]:

@@ -186,3 +186,20 @@ def test_large_linear_systems(tol):
         path = la.integrate(system, q0=q, v0=v, t_end=40.0, tol=tol, every=2**40)
         assert np.abs(path.q[-1, :200] - (modes @ at)[:200]).max() / path.advice.size <= tol
         assert path.advice.reached <= tol
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-6])
+def test_a_start_with_all_frequencies(tol):
+    """3,000 masses, each somewhere: the expected error is about that of the run, beside one of four times the steps."""
+    n, t_end = 3000, 100.0
+    system = la.Quadratic(np.ones(n), chain(n))
+    q = np.random.default_rng(0).normal(size=n)
+    choice = chosen(system, q, np.zeros(n), 0.0, t_end, tol)
+    steps = round(t_end / choice.h)
+    coarse, fine = (
+        la.integrate(system, method, q, np.zeros(n), h=t_end / N, steps=N).q
+        for method, N in ((choice.method, steps), ("P8N8Q16Gau", 4 * steps))
+    )
+    error = np.abs(coarse[-1] - fine[-1]).max() / np.ptp(fine, axis=0).max()
+    # 72 modes know the norm of the error; its largest value among 3,000 masses they know to a factor of two.
+    assert choice.error / 2 < error < 2 * choice.error and error <= tol

@@ -1,7 +1,8 @@
 """Method and step of a linear system for a tolerance, before the run: by the modes that start and load excite.
 
-The motion is projected on a small space (`excited`): it holds the start, the answers to the load at rest, and what
-(K + μM)⁻¹M makes of them, again and again. In the modes of this space the error of a member PsNsQ2sGau is known.
+The motion is projected on a small space (`excited`): it holds the start, the answers to the load at rest, what
+(K + μM)⁻¹M makes of them, again and again, and what M⁻¹K makes of the start, for its quick part. In the modes of this
+space the error of a member PsNsQ2sGau is known.
 
 From the start: a step multiplies e^{λt} by R(hλ) = e^{hλ + δ}, the diagonal Padé approximant, where λ² + cλ + ω² = 0.
 R is, up to factors, the quotient of spherical Bessel functions, so that with hλ = ix
@@ -18,6 +19,7 @@ stable for every h. Work is counted, never timed: by the entries of factors that
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -38,17 +40,18 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]
+Operator = Callable[[FloatArray], FloatArray]
 
 EPS = float(np.finfo(float).eps)
 DEGREES = (1, 2, 3, 4, 5, 6, 7, 8)  # s of the members PsNsQ2sGau that may be chosen
-SPACE, SHAPES = 48, 8  # dimensions of the space, and of the part of it with which the load begins
-SAFETY = 0.5  # of tol: the error that is aimed at, since the formulas leave out rounding
+SPACE, QUICK, SHAPES = 48, 24, 8  # dimensions of the space, more of them for quick modes, and those of the load
+SAFETY = 0.5  # of tol: the error that is aimed at, since few modes know the largest error to a factor of two
 SAMPLED = 2048  # times at which a load that is a function is asked
 NUMBERS = 2**21  # positions of modes in one run of the modes
 STORED = 2**27  # numbers that a run may store: longer runs are not chosen
 STEP, FACTORED = 20_000, 20  # work of a step beside its solves, and of a factorisation over that of a solve with it
 BLURRED = 8.0  # times a mean of n roundings of K: so much the members of odd degree lose on stiff beams
-TIMES = 64  # at which a motion is looked at
+TIMES, LOOKED = 64, 4096  # at which a motion is looked at, and so many coordinates
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,7 @@ class Excited:
 
     t0, span, forward    the start, the length of time, and 1.0, or −1.0 where time runs backward
     omega, c             (k,) frequencies and damping
-    shape                (n, k)
+    shape                (…, k) at many coordinates, those among them where a mode is largest
     q, p                 (k,) the start
     load                 on the modes, or None
     entries              of one factor
@@ -303,17 +306,18 @@ def excited(system: Quadratic, q: FloatArray, p: FloatArray, t0: float, t_end: f
         shapes = load.vector
     elif load is not None:
         values = load.values if isinstance(load, Samples) else at_times(load, system.n, at[:: SAMPLED // 32])
-        shapes = np.linalg.svd(values.T, full_matrices=False)[0]
+        mixed = np.random.default_rng(0).standard_normal((len(values), SHAPES))
+        shapes = values.T @ mixed  # they span nearly the same
     largest = float((K.diagonal() / M.diagonal()).max())
     mu = max(span**-2, 1e-13 * largest)
     with one_thread():
         stiffness = factor(K + mu * M)
         solve = stiffness.solve
-        new = np.column_stack([q, system.velocity(q, p), solve(np.ascontiguousarray(shapes[:, :SHAPES]))])
-        V = np.zeros((system.n, 0))
-        while V.shape[1] < min(SPACE, system.n) and (new := _orthonormal(new, V, M)).shape[1]:
-            V = np.column_stack([V, new])[:, :SPACE]
-            new = solve(M @ new)
+        state = np.column_stack([q, system.velocity(q, p)])
+        answers = solve(np.ascontiguousarray(shapes[:, :SHAPES]))
+        V = _grown(np.zeros((system.n, 0)), np.column_stack([state, answers]), lambda x: solve(M @ x), M, SPACE)
+        inverse = system.mass_factor.solve
+        V = _grown(V, inverse(K @ state), lambda x: inverse(K @ x), M, V.shape[1] + QUICK)
         if not V.shape[1]:
             V = _orthonormal(np.ones((system.n, 1)), V, M)  # at rest
         theta, turn = np.linalg.eigh(V.T @ (M @ solve(M @ V)))
@@ -332,8 +336,18 @@ def excited(system: Quadratic, q: FloatArray, p: FloatArray, t0: float, t_end: f
     elif load is not None:
         at = np.sort(at)
         load = Samples(at, np.array([at_times(load, system.n, t)[0] @ shape for t in at[:, None]]))
-    state = shape.T @ (M @ q), shape.T @ p
-    return Excited(t0, span, float(np.sign(t_end - t0)), omega, c, shape, *state, load, stiffness.nnz, coupling)
+    amplitudes = shape.T @ (M @ q), shape.T @ p
+    rows = np.unique(np.r_[np.linspace(0, system.n - 1, LOOKED).astype(int), np.abs(shape).argmax(axis=0)])
+    forward = float(np.sign(t_end - t0))
+    return Excited(t0, span, forward, omega, c, shape[rows], *amplitudes, load, stiffness.nnz, coupling)
+
+
+def _grown(V: FloatArray, new: FloatArray, apply: Operator, M: Any, most: int) -> FloatArray:
+    """A basis, with what an operator makes of some vectors, again and again."""
+    while V.shape[1] < min(most, len(V)) and (new := _orthonormal(new, V, M)).shape[1]:
+        V = np.column_stack([V, new])[:, :most]
+        new = apply(new)
+    return V
 
 
 def _orthonormal(x: FloatArray, V: FloatArray, M: Any) -> FloatArray:

@@ -23,11 +23,11 @@ Two numbers are of OLD and of NEW. The last lines have the seconds of `import le
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
 import math
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -144,25 +144,32 @@ class Side:
         done = HERE / text.hexdigest()[:16]
         if not done.exists():
             print(f"(native loops of {checkout} are prepared)", file=sys.stderr, flush=True)
-            self.call("--sow", cache=str(self.seed))
+            self.call("--sow", cache=self.seed)
             done.touch()
 
-    def call(self, *arguments: str, cache: str, file: str = __file__) -> str:
+    def call(self, *arguments: str, cache: Path, file: str = __file__) -> str:
         command = [sys.executable, file, *arguments]
-        environment = self.environment | {"LEASTACTION_CACHE": cache}
+        environment = self.environment | {"LEASTACTION_CACHE": str(cache)}
         return subprocess.run(command, check=True, env=environment, stdout=subprocess.PIPE, text=True).stdout
+
+
+def seeded(seed: Path, cache: Path) -> Path:
+    """A cache with all entries of the seed."""
+    cache.mkdir(mode=0o700, exist_ok=True)
+    for entry in seed.iterdir():
+        with contextlib.suppress(FileExistsError):
+            os.link(entry, cache / entry.name)
+    return cache
 
 
 class Process:
     """A case in a process of its own; `error` is what ended it."""
 
-    def __init__(self, side: Side, case: str, cache: str) -> None:
-        shutil.copytree(side.seed, cache, copy_function=os.link)
+    def __init__(self, side: Side, case: str, cache: Path) -> None:
+        environment = side.environment | {"LEASTACTION_CACHE": str(seeded(side.seed, cache))}
         command = [sys.executable, __file__, "--serve", case]
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        self.child: Any = subprocess.Popen(
-            command, env=side.environment | {"LEASTACTION_CACHE": cache}, text=True, **pipes
-        )
+        self.child: Any = subprocess.Popen(command, env=environment, text=True, **pipes)
         self.error = ""
         self.told = self.read()
         side.imports += [self.told["import"]] if self.told else []
@@ -259,10 +266,10 @@ def main() -> None:
     chosen += ["--cases", *given.cases] if given.cases else []
     ratios: dict[str, float] = {}
     print(f"| {' | '.join(HEADER)} |\n{'|---' * len(HEADER)}|")
-    for line in sides[0].call(*chosen, cache=str(HERE / "loops")).splitlines():
+    for line in sides[0].call(*chosen, cache=HERE / "loops").splitlines():
         lanes, most, name = line.split("\t")
         with tempfile.TemporaryDirectory(dir=HERE) as folder:
-            pair = [Process(side, name, f"{folder}/{k}") for k, side in enumerate(sides)]
+            pair = [Process(side, name, Path(folder) / str(k)) for k, side in enumerate(sides)]
             cells, ratio = compared(name, int(lanes), int(most), pair, QUICK_TURNS if given.quick else TURNS)
             for one in pair:
                 one.child.communicate()

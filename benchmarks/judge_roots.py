@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from judge import HERE, Side
+from judge import HERE, Side, seeded
 from numpy.polynomial import Legendre
 from numpy.typing import NDArray
 
@@ -396,7 +396,7 @@ def judged(words: list[str], seed: int, quick: bool) -> dict[str, Any]:
     counts: Counter[str] = Counter()
     worst: list[str] = []
     for k, family in enumerate(families(seed)):
-        for method in METHODS[k % 3 :: 3][:2] if quick else METHODS:
+        for method in METHODS[k % 3 :: 3][:2] if quick and not words else METHODS:
             if words and not any(word in f"{family.name}, {method}" for word in words):
                 continue
             motion, steps, continued = done(family, method, seed, 12 if quick else 48)
@@ -467,7 +467,8 @@ def show_roots(answers: list[dict[str, Any]]) -> None:
                 cells = [
                     " / ".join(f"{x['counts'].get(f'{way} {by} {k} {kind}', 0)}" for x in answers) for kind in KINDS
                 ]
-                print(f"| {way} | {least:g} to {BINS[k + 1]:g} | " + " | ".join(cells) + " |")
+                if cells[0] != "0 / 0":
+                    print(f"| {way} | {least:g} to {BINS[k + 1]:g} | " + " | ".join(cells) + " |")
     for way in ("alone", "lanes"):
         print(f"\ncontinued, {way}: " + " / ".join(f"{x['counts'].get(f'{way} continued', 0)}" for x in answers))
     for word, answer in zip(("old", "new"), answers, strict=True):
@@ -498,7 +499,8 @@ def main() -> None:
     options = ["--seed", str(given.seed), *(["--quick"] * given.quick), "--cases", *given.cases]
     for what in given.only:
         answers = [
-            json.loads(side.call("--of", what, *options, cache=str(HERE / "loops"), file=__file__)) for side in sides
+            json.loads(side.call("--of", what, *options, cache=seeded(side.seed, HERE / "roots"), file=__file__))
+            for side in sides
         ]
         if what == "roots":
             show_roots(answers)

@@ -94,7 +94,7 @@ class GalerkinStepper(Run):
 
     NUMBERS = ("q", "p", "D")
     REALS = ("floor",)
-    INTEGERS = ("done", "iterations", "most", "continued")
+    INTEGERS = ("steps", "iterations", "most", "continued")
 
     def __init__(
         self, mechanics: Mechanics, step: Step, start: Start, row: Row | None = None, factors: Sequence[Any] = (1,)

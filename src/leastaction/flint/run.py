@@ -31,7 +31,7 @@ class Run(Alone, ABC):
 
     NUMBERS: tuple[str, ...] = ("D",)
     REALS: tuple[str, ...] = ()
-    INTEGERS: tuple[str, ...] = ("done",)
+    INTEGERS: tuple[str, ...] = ("steps",)
 
     bits: int
     row: Row
@@ -69,26 +69,30 @@ class Run(Alone, ABC):
         with flint_bits(self.bits):
             return mpfs(self.now())[None]
 
-    def _suffixes(self) -> list[str]:
-        """What tells the parts of a state from those of the run itself, by which a file is checked."""
-        return ["", *(f"_{k}" for k in range(1, len(self.kept())))]
-
     def state(self) -> dict[str, NDArray[Any]]:
         found: dict[str, NDArray[Any]] = {}
-        for k, own in zip(self._suffixes(), self.kept(), strict=True):
-            found |= {f"{name}{k}": mpfs(x)[None] for name in own.NUMBERS if (x := getattr(own, name))}
-            found[f"reals{k}"] = np.array([[float(getattr(own, name)) for name in own.REALS]])
-            found[f"integers{k}"] = np.array([[int(getattr(own, name)) for name in own.INTEGERS]])
+        for k, own in enumerate(self.kept()):
+            found |= {_key(name, k): mpfs(x)[None] for name in own.NUMBERS if (x := getattr(own, name))}
+            found[_key("reals", k)] = np.array([[float(getattr(own, name)) for name in own.REALS]])
+            found[_key("integers", k)] = np.array([[int(getattr(own, _attribute(name))) for name in own.INTEGERS]])
         return {name: array for name, array in found.items() if array.size}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        for k, own in zip(self._suffixes(), self.kept(), strict=True):
+        for k, own in enumerate(self.kept()):
             with flint_bits(self.bits):
-                found = {name: balls(state[f"{name}{k}"][0]) for name in own.NUMBERS if f"{name}{k}" in state}
-            for names, key in ((own.REALS, f"reals{k}"), (own.INTEGERS, f"integers{k}")):
-                found |= dict(zip(names, state[key][0].tolist() if names else (), strict=True))
+                found = {name: balls(state[_key(name, k)][0]) for name in own.NUMBERS if _key(name, k) in state}
+            for names, key in ((own.REALS, "reals"), (own.INTEGERS, "integers")):
+                found |= dict(zip(names, state[_key(key, k)][0].tolist() if names else (), strict=True))
             for name, value in found.items():
-                setattr(own, name, value)
+                setattr(own, _attribute(name), value)
+
+
+def _key(name: str, k: int) -> str:
+    return f"{name}_{k}" if k else name
+
+
+def _attribute(name: str) -> str:
+    return "done" if name == "steps" else name
 
 
 def behind(D: Balls, columns: int) -> Balls:

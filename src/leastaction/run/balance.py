@@ -119,6 +119,7 @@ def _compare(balance: FloatArray, t: FloatArray, measured: FloatArray, soon: Cal
     largest = np.fmax.accumulate(np.concatenate([balance[None, :, 1:3], measured[:, :, 1:]]))[1:]
     size, noise = largest[:, :, 0], largest[:, :, 1]
     error = np.where(np.isinf(E), np.inf, np.abs(E - balance[:, 0]))
+    error[:, ~np.isfinite(balance[:, 0])] = np.nan  # of trajectories that cannot begin
     infinite = going & np.isinf(error)
     wrong = infinite | (going & (error > LARGE * size) & (error > noise))
     if wrong.any():  # a motion may be at rest in all stored states

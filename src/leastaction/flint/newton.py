@@ -5,8 +5,8 @@ are counted in parts of their coordinate's step, so that units do not matter, an
 
     solved    if the increment is below the last digit that is asked for, or the next one, which shrinks quadratically,
               is below the last guard digit
-    failed    if the first increment is more than a quarter of the step, the second one more than 1/128 of it, or another
-              one more than a quarter of the one before: else the root is the only one near the prediction (Newton and
+    failed    if the first increment is more than a quarter of the step, the second one more than 1/128 of it, or any
+              other more than a quarter of the one before: else the root is the only one near the prediction (Newton and
               Kantorovich; Deuflhard, *Newton Methods for Nonlinear Problems*, 2.1). Where any root will do, this is
               not asked.
 

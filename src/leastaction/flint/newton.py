@@ -5,10 +5,10 @@ are counted in parts of their coordinate's step, so that units do not matter, an
 
     solved    if the increment is below the last digit that is asked for, or the next one, which shrinks quadratically,
               is below the last guard digit
-    failed    if the first increment is more than a quarter of the step, the second one more than 1/128 of it, or
-              another one more than a quarter of the one before: else the root is the only one near the prediction
-              (Newton and Kantorovich; Deuflhard, *Newton Methods for Nonlinear Problems*, 2.1). Where any root will
-              do, this is not asked.
+    failed    if the first increment is more than a quarter of the step, the second one more than 1/128 of it, or any
+              other more than a quarter of the one before: else the root is the only one near the prediction (Newton and
+              Kantorovich; Deuflhard, *Newton Methods for Nonlinear Problems*, 2.1). Where any root will do, this is
+              not asked.
 
 An iteration works with as many bits as it can get right, which the increments of this step, or of the last one, tell.
 """

@@ -251,7 +251,7 @@ class Form:
             state.append(new)
             carry.append(rest - (new - whole))
         w = len(x["q"])
-        longest = [(a * FADING).op("max", b) for a, b in zip(x["length"], lengths, strict=True)]
+        longest = [(a * FADING).op("max", TINY).op("max", b) for a, b in zip(x["length"], lengths, strict=True)]
         found = {"q": state[:w], "p": state[w:], "carry": carry, "length": longest, "t": [x["t"][0] + 1.0],
                  "started": [1.0], "going": [0.0], "failed": [0.0]}  # fmt: skip
         return found

@@ -33,7 +33,7 @@ Blocks = list[tuple[str, int]]
 
 # Blocks with one number for a trajectory, the same in all lanes where its points lie side by side.
 SINGLE = (
-    *STATE, "spent", "most", "t", "t0", "h", "period", "alive", "started", "resting", "choice",
+    *STATE, "spent", "most", "t", "t0", "h", "period", "alive", "started", "resting",
     "doubt", "urgent", "offset",
 )  # fmt: skip
 VELOCITY_ITERATIONS = 3  # from the polynomial's velocity; the energy's error is the square of the velocity's

@@ -22,7 +22,7 @@ from leastaction.backends.fused.mass import in_the_middle
 from leastaction.backends.fused.newton import _filled, iteration
 from leastaction.backends.fused.settling import settled
 from leastaction.engine.form import Blocks, Form, Values
-from leastaction.engine.verdict import judged, wanted
+from leastaction.engine.verdict import TINY, judged, wanted
 from leastaction.program import Builder, Program, dot
 from leastaction.step.prediction import Prediction
 from leastaction.step.prediction import tables as prediction_tables
@@ -119,7 +119,7 @@ class Newton(Form):
             strength = [size(row) for row in z[n:]]
             out["strength"] = [(a * 0.5).op("max", b) for a, b in zip(x["strength"], strength, strict=True)]
             lengths += out["strength"]
-        ahead, memory, choice = self.foreseen(rows, x, out, z, [1.0 / a.op("max", 1e-280) for a in lengths])
+        ahead, memory, choice = self.foreseen(rows, x, out, z, [1.0 / a.op("max", TINY) for a in lengths])
         new = [ahead.propose(row, choice) for row in memory]
         out["unknowns"] = self._flat(new)
         return self.closed(B, x, self.scaled(rows, out, new[:n]))

@@ -128,7 +128,8 @@ class Block(Solves):
     """General damping: Σ (A⊗M − hD⊗C − h²B⊗K) in one factorisation of size s n, since three matrices share no modes."""
 
     def __init__(self, system: Quadratic, form: LinearForm, h: float) -> None:
-        self.M, self.K, self.C, self.h, self.form, self.c = system.M, system.K, system.C, h, form, form.tau
+        self.M, self.K, self.h, self.form, self.c = system.M, system.K, h, form, form.tau
+        self.C: Any = system.C
         self.momentum = _from_velocities(system, form, h)
         if is_sparse(self.K):
             from scipy.sparse import kron

@@ -3,10 +3,10 @@ method has to answer stands in `protocol`.
 """
 
 from leastaction.methods.composition import Composition, compose
-from leastaction.methods.galerkin import Galerkin, Table, galerkin
+from leastaction.methods.galerkin import Galerkin, Table, galerkin, require_member
 from leastaction.methods.linear_form import LinearForm
 from leastaction.methods.protocol import Branch, Method
-from leastaction.methods.registry import ALIASES, family, method, require_member, with_branch
+from leastaction.methods.registry import ALIASES, family, method, with_branch
 from leastaction.methods.rk4 import Form, RungeKutta4, rk4
 
 __all__ = [

@@ -24,7 +24,7 @@ import mpmath
 import numpy as np
 
 from leastaction.docstrings import documented
-from leastaction.methods.galerkin import Galerkin
+from leastaction.methods.galerkin import Galerkin, require_member
 from leastaction.methods.protocol import Branch, Method
 from leastaction.numbers.notation import exact, to_text
 from leastaction.numbers.precision import mpmath_digits
@@ -102,17 +102,19 @@ class Composition(Method):
     factors
     """
 
-    base: Galerkin | Composition
+    base: Method
     given: tuple[Any, ...] = ()
     known: str = ""
     floats: bool = field(default=False, compare=False)
 
-    symplectic = True
+    @property
+    def symplectic(self) -> bool:
+        return self.base.symplectic
 
     @property
     def root(self) -> Galerkin:
         """The method whose steps are done."""
-        return self.base.root
+        return require_member(self.base.root, "a composition")
 
     @documented("digits_correct")
     def factors(self, digits: int = 17) -> tuple[Any, ...]:
@@ -122,7 +124,7 @@ class Composition(Method):
     @property
     def count(self) -> int:
         own = {"yoshida": 3, "suzuki": 5}.get(self.known) or 2 * len(_SEEDS.get(self.known, ())) + 1
-        return (own if self.known else len(self.given)) * getattr(self.base, "count", 1)
+        return (own if self.known else len(self.given)) * len(self.base.factors(15))
 
     @property
     def name(self) -> str:
@@ -168,7 +170,7 @@ class Composition(Method):
         return min(wrong, default=HIGHEST + 1) - 1
 
     @property
-    def citations(self) -> tuple[str, ...]:  # type: ignore[override]
+    def citations(self) -> tuple[str, ...]:
         return *self.base.citations, _SOURCES.get(self.known, "hairer2006")
 
     def on_oscillator(self) -> OscillatorStep:
@@ -224,7 +226,7 @@ def compose(method: Any, factors: str | Sequence[Any]) -> Composition:
     return made_of(base, given, any(isinstance(x, float | np.floating) for x in factors))
 
 
-def made_of(base: Galerkin | Composition, given: tuple[Any, ...], floats: bool) -> Composition:
+def made_of(base: Method, given: tuple[Any, ...], floats: bool) -> Composition:
     """The composition with these factors, checked."""
     made = Composition(base, given, "", floats)
     _check(made)
@@ -239,7 +241,7 @@ def made_of(base: Galerkin | Composition, given: tuple[Any, ...], floats: bool) 
     return made
 
 
-def _known(base: Galerkin | Composition, name: str) -> Composition:
+def _known(base: Method, name: str) -> Composition:
     if name not in KNOWN:
         raise ValueError(f"no composition is called {name!r}; known are {', '.join(KNOWN)}")
     made = Composition(base, (), name)

@@ -135,12 +135,17 @@ class Galerkin(Method):
     rule: Quadrature
     branch: Branch = "followed"
 
-    symplectic = True
-    citations = ("marsden2001", "oberbloebaum2014")
+    @property
+    def symplectic(self) -> bool:
+        return True
 
     @property
-    def degree(self) -> int:  # type: ignore[override]
+    def degree(self) -> int:
         return self.s
+
+    @property
+    def citations(self) -> tuple[str, ...]:
+        return ("marsden2001", "oberbloebaum2014")
 
     @property
     def name(self) -> str:
@@ -227,6 +232,13 @@ def galerkin(s: int, rule: Quadrature) -> Galerkin:
     if rule.given is not None:
         _check_own(made)
     return made
+
+
+def require_member(chosen: Method, what: str, instead: str = "take a member PsNrQu") -> Galerkin:
+    """The method, if it is a member of the family; else refuse it, and say what to do instead."""
+    if not isinstance(chosen, Galerkin):
+        raise ValueError(f"{what} is for members PsNrQu; got {chosen.name}: {instead}")
+    return chosen
 
 
 def _check_own(made: Galerkin) -> None:

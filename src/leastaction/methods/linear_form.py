@@ -54,7 +54,7 @@ class LinearForm:
 
     def in_floats(self) -> LinearForm:
         """The same, each number rounded once."""
-        found = {one.name: getattr(self, one.name) for one in fields(self)}
+        found: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
         return LinearForm(**{name: None if x is None else rounded(x) for name, x in found.items()})
 
 

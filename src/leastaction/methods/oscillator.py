@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -99,8 +99,9 @@ TWO = Rational(fmpq_poly([2]), fmpq_poly([1]))
 
 @dataclass(frozen=True)
 class OscillatorStep:
-    """One step of a member of the family on the oscillator, as rational functions of x².
+    """One step of a method on the oscillator, as rational functions of x².
 
+    exact      whether their coefficients are not rounded
     diagonal   c + δ and c − δ
     a_by_x     a / x
     b_by_x     b / x
@@ -112,6 +113,7 @@ class OscillatorStep:
     diagonal: tuple[Rational, Rational]
     a_by_x: Rational
     b_by_x: Rational
+    exact: bool = True
 
     @property
     def c(self) -> Rational:
@@ -192,7 +194,8 @@ def exact_step(method: Method) -> OscillatorStep:
 def of_member(method: Galerkin) -> OscillatorStep:
     """One step of a member of the family."""
     first, mixed, last = _discrete_action(method.s, moments(method.rule, 2 * method.s + 1))
-    return OscillatorStep((-last / mixed, -first / mixed), -ONE / mixed, (first * last - mixed * mixed) / (X2 * mixed))
+    a, b = -ONE / mixed, (first * last - mixed * mixed) / (X2 * mixed)
+    return OscillatorStep((-last / mixed, -first / mixed), a, b, method.rule.exact)
 
 
 def of_truncated_rotation(order: int) -> OscillatorStep:
@@ -250,7 +253,7 @@ def of_composition(method: Composition) -> OscillatorStep:
         step = root.scaled(fmpq(number.numerator, number.denominator))
         whole = step if whole is None else step.after(whole)
     assert whole is not None
-    return whole
+    return replace(whole, exact=False)
 
 
 def _fraction(factor: Any, method: Composition) -> Fraction:

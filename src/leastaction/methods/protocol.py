@@ -19,10 +19,6 @@ Branch = Literal["followed", "any"]
 class Method(ABC):
     """A one-step method. One step is a step of `root` for each entry of `parts`, whose sum is one."""
 
-    degree: int | None = None  # of the polynomial that is the motion on a step; None: the step has none of its own
-    symplectic: bool = False
-    citations: tuple[str, ...] = ()  # of the papers behind it
-
     @property
     @abstractmethod
     def name(self) -> str:
@@ -42,6 +38,26 @@ class Method(ABC):
     @abstractmethod
     def symmetric(self) -> bool:
         """Whether a step of −h undoes a step of h."""
+
+    @property
+    def symplectic(self) -> bool:
+        """Whether its steps conserve the symplectic form."""
+        return False
+
+    @property
+    def degree(self) -> int | None:
+        """Of the polynomial that is the motion on a step; None: a step has none of its own."""
+        return None
+
+    @property
+    def branch(self) -> Branch:
+        """Which root of the equations of a step is taken."""
+        return "followed"
+
+    @property
+    def citations(self) -> tuple[str, ...]:
+        """Keys of the papers behind it, in references.bib."""
+        return ()
 
     @property
     def root(self) -> Method:

@@ -118,13 +118,6 @@ def _named(name: str) -> Method:
     )
 
 
-def require_member(chosen: Method, what: str, instead: str = "take a member PsNrQu") -> Galerkin:
-    """The method, if it is a member of the family; else refuse it, and say what to do instead."""
-    if not isinstance(chosen, Galerkin):
-        raise ValueError(f"{what} is for members PsNrQu; got {chosen.name}: {instead}")
-    return chosen
-
-
 def with_branch(name: str | Method, branch: Branch) -> Method:
     """The same method with another choice of roots."""
     if branch not in get_args(Branch):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
 import numpy as np
 
 from leastaction.methods.linear_form import LinearForm, of_stages
-from leastaction.methods.protocol import Branch, Method
+from leastaction.methods.protocol import Method
 from leastaction.numbers.precision import mpmath_digits
 from leastaction.numbers.rounding import to_mpf
 
@@ -58,9 +58,6 @@ class RungeKutta4(Method):
 
     form: Form = "hamilton"
 
-    symmetric: ClassVar[bool] = False
-    branch: ClassVar[Branch] = "followed"  # there are no equations to solve, so that there is one branch
-    citations = ("kutta1901",)
     c: ClassVar[Row] = (Fraction(0), _HALF, _HALF, Fraction(1))
     a: ClassVar[tuple[Row, ...]] = ((), (_HALF,), (Fraction(0), _HALF), (Fraction(0), Fraction(0), Fraction(1)))
     b: ClassVar[Row] = (Fraction(1, 6), Fraction(1, 3), Fraction(1, 3), Fraction(1, 6))
@@ -77,6 +74,14 @@ class RungeKutta4(Method):
     @property
     def order(self) -> int:
         return 4
+
+    @property
+    def symmetric(self) -> bool:
+        return False
+
+    @property
+    def citations(self) -> tuple[str, ...]:
+        return ("kutta1901",)
 
     def linear_form(self, digits: int | None = None) -> LinearForm:
         return _linear_form(digits)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
 
@@ -24,7 +24,7 @@ from leastaction.backends.stepper import Start
 from leastaction.engine.run import Engine, engine
 from leastaction.engine.stepper import FormStepper
 from leastaction.errors import TraceError
-from leastaction.methods import Composition, Galerkin, Method, RungeKutta4
+from leastaction.methods import Composition, Galerkin, Method, RungeKutta4, require_member
 from leastaction.numbers.notation import to_texts
 from leastaction.program import Builder, Program
 from leastaction.reading import entry, integer, mapping, numbers, text
@@ -385,8 +385,8 @@ class Lagrangian(Many, Usual):
         """
         if isinstance(method, RungeKutta4) or os.environ.get("LEASTACTION_ENGINE") != "forms":
             return None
-        root, phases = (method.root, len(method.parts)) if isinstance(method, Composition) else (method, 1)
-        return engine(self, root, width, energy=energy, phases=phases, varied=varied)
+        root = require_member(method.root, "a step in one native function")
+        return engine(self, root, width, energy=energy, phases=len(method.parts), varied=varied)
 
     def backend(
         self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False
@@ -405,10 +405,10 @@ class Lagrangian(Many, Usual):
         if isinstance(method, RungeKutta4):
             return RK4Stepper(self, method, start, row)
         if self.engine(method, varied=row.varied if row else 0) is not None:
-            return FormStepper(self, method, start, row)
+            return FormStepper(self, cast(Galerkin | Composition, method), start, row)
         if isinstance(method, Composition):
             return ComposedStepper(self, method, start, row)
-        return GalerkinStepper(self, method, start, row)
+        return GalerkinStepper(self, require_member(method, "a step of a Lagrangian"), start, row)
 
     def explain(self, failure: Failure, h: float) -> tuple[str, str]:
         """Why a step that failed so could not be done, and what to try; h is a smaller step."""

@@ -96,7 +96,11 @@ def test_zero_pivots_are_not_positive():
         A[200:202, 200:202] = block
         for a in (csr_array(A.tocsr()), A.toarray()):
             assert not definite.positive_definite(a)
-    for rows in ([[1.0, 1.0], [1.0, 1.0]], [[1.0, 2.0], [2.0, 1.0]], [[1.0, 1.0, 0.0], [1.0, 1.0, 1.0], [0.0, 1.0, 1.0]]):
+    for rows in (
+        [[1.0, 1.0], [1.0, 1.0]],
+        [[1.0, 2.0], [2.0, 1.0]],
+        [[1.0, 1.0, 0.0], [1.0, 1.0, 1.0], [0.0, 1.0, 1.0]],
+    ):
         assert not definite.has_cholesky(csr_array(rows))
 
 

@@ -13,6 +13,7 @@ from leastaction.numbers.precision import flint_terms
 if TYPE_CHECKING:
     import sympy
 
+
 def in_x(polynomial: Any, x: sympy.Symbol) -> sympy.Expr:
     """A polynomial in x², as a SymPy expression in x."""
     import sympy

@@ -137,7 +137,9 @@ class Block(Solves):
             from numpy import kron
         block = kron(form.A, self.M) - h * kron(form.D, self.C) - h**2 * kron(form.B, self.K)
         size = np.sqrt(self.M.diagonal() + h**2 * self.K.diagonal())
-        self.scale = np.tile(1 / size, len(form.A))  # else units of coordinates, as of turns, would decide on the pivots
+        self.scale = np.tile(
+            1 / size, len(form.A)
+        )  # else units of coordinates, as of turns, would decide on the pivots
         self.factors = [factor((block.T * self.scale).T * self.scale, definite=False)]
         self.how = f"one solve of size {len(form.A)} n"
 
@@ -193,7 +195,6 @@ class Composed(Solves):
             change = step.increments(q + z, p + dp, own)
             z, dp, before = z + change[0], dp + change[1], before + len(step.c)
         return z, dp
-
 
     def polynomial(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> FloatArray:
         raise TypeError("a step of a composition has no polynomial of its own")

@@ -13,8 +13,8 @@ A polynomial, q(τ) = q + Σ_ν l_ν(τ) z_ν, with the rule (τ, w):
 
     A = Σ_i w_i l_ν′ l_μ′,   load_νi = w_i (l_ν(τ_i) − δ_νs),   D = load l′,   B = load l,   mean = w l,   start = end = e_s.
 
-Σ_i w_i l_μ′(τ_i) is 1 for μ = s and 0 for the others, since r ≥ s nodes integrate a derivative (degree s − 1) exactly. A
-is symmetric and positive definite. Stages Q_i = q + Σ_j a_ij z_j, P_i = p + h Σ_j a_ij F_j with M z_i = h P_i and weights b:
+Σ_i w_i l_μ′(τ_i) is 1 for μ = s and 0 for the others, since r ≥ s nodes integrate a derivative (degree s − 1) exactly.
+A is symmetric and positive definite. Stages Q_i = q + Σ_j a_ij z_j, P_i = p + h Σ_j a_ij F_j, M z_i = h P_i, weights b:
 
     A = 1,   load = −a,   D = −a,   B = −a a,   mean = b a,   start = (1, …, 1),   end = b.
 """
@@ -55,7 +55,7 @@ class LinearForm:
     def in_floats(self) -> LinearForm:
         """The same, each number rounded once."""
         found: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
-        return LinearForm(**{name: None if x is None else rounded(x) for name, x in found.items()})
+        return LinearForm(*(None if x is None else rounded(x) for x in found.values()))  # type: ignore[arg-type]
 
 
 def of_polynomial(tau: Array, w: Array, l: Array, dl: Array, gauss: bool) -> LinearForm:

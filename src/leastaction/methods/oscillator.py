@@ -15,7 +15,8 @@ a step in the variables (p, ωq) is
     M = | c + δ  −b   |     c = (X − Y)/(X + Y),   a = 2x / h(X + Y),   δ = a skew / x,   det M = 1.
         |   a   c − δ |
 
-Of a method that is not symplectic det M is a function of x², too, and ρ = (det M − c²)/a². A symmetric rule has skew = 0, and p₁ + p₀ = X (q₁ − q₀), p₁ − p₀ = −Y (q₁ + q₀) (the form of Proposition 7 of
+Of a method that is not symplectic det M is a function of x², too, and ρ = (det M − c²)/a². A symmetric rule has
+skew = 0, and p₁ + p₀ = X (q₁ − q₀), p₁ − p₀ = −Y (q₁ + q₀) (the form of Proposition 7 of
 Rojas-Quintero, Dubois and Cabrera-Díaz 2024).
 
 M conserves p² − 2 (δ/a) p ωq + (b/a) (ωq)², and ρ = b/a − (δ/a)² = h²XY/x² is what is left of the last coefficient

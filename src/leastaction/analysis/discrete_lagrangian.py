@@ -105,12 +105,8 @@ def discrete_lagrangian(
     4
     """
     chosen = method_named(method)
-    member = require_member(
-        chosen,
-        "la.discrete_lagrangian",
-        "L_d of a composition is the sum of those of its steps, stationary in the positions between them; other methods "
-        "are not variational",
-    )
+    sums = "L_d of a composition is the sum of those of its steps, stationary in the positions between them"
+    member = require_member(chosen, "la.discrete_lagrangian", f"{sums}; other methods are not variational")
     check_system(system)
     if system.linear:
         system, params = _lagrangian_of(cast(Quadratic, system), digits), None

@@ -12,8 +12,8 @@ r > s, is the Nyström method
     Q_i = q₀ + c_i h M⁻¹p₀ + h² Σ_j α_ij M⁻¹F_j,   q₁ = … + h² Σ_j β_j M⁻¹F_j,   p₁ = p₀ + h Σ_j b_j F_j,
 
 α = −l K⁻¹ (b l)ᵀ with K = l′ᵀ b l′; its weights b_j are positive and its nodes distinct, so that two members are the
-same map for a constant mass exactly where these tables agree. Tables are compared in 60 digits. Two methods of any kinds
-are compared as maps: single steps in 40 digits, on systems without symmetries. A difference there is a proof.
+same map for a constant mass exactly where these tables agree. Tables are compared in 60 digits. Two methods of any
+kinds are compared as maps: single steps in 40 digits, on systems without symmetries. A difference there is a proof.
 """
 
 from __future__ import annotations

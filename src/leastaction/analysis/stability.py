@@ -311,8 +311,8 @@ def stable_for_all_h(max_s: int = 8, max_r: int | None = None) -> tuple[Galerkin
 
 
 def _largest(step: OscillatorStep, lower: Root, upper: Root | None) -> tuple[float, float]:
-    """By how much the largest |λ| between two ends exceeds 1, and where. |λ| grows with |c|; of a rotation with a factor,
-    with det M.
+    """By how much the largest |λ| between two ends exceeds 1, and where. |λ| grows with |c|; of a rotation with a
+    factor, with det M.
     """
     c = step.c if step.symplectic else step.area
     for pole in zeros_between(c.denominator, lower, upper):

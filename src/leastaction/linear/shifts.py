@@ -1,7 +1,7 @@
 """A step as shifted solves: the partial fractions of a member PsNrQu in h² M⁻¹K.
 
-The step's equations (see `methods.linear_form`) are Â⊗M − h² B̂⊗K on the s increments, with Â = A − hαD and B̂ = B + (β/h)D
-for Rayleigh damping αM + βK. With Ĝ = Â⁻¹B̂ = V Γ V⁻¹ they fall apart,
+The step's equations (see `methods.linear_form`) are Â⊗M − h² B̂⊗K on the s increments, with Â = A − hαD and B̂ = B +
+(β/h)D for Rayleigh damping αM + βK. With Ĝ = Â⁻¹B̂ = V Γ V⁻¹ they fall apart,
 
     (M − h²γ_j K) w_j = row j of V⁻¹Â⁻¹ (right-hand side),      z = V w.
 

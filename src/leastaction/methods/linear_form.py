@@ -11,7 +11,8 @@ and with t_i = t + τ_i h, β_ν = Σ_i load_νi the step is
 
 A polynomial, q(τ) = q + Σ_ν l_ν(τ) z_ν, with the rule (τ, w):
 
-    A = Σ_i w_i l_ν′ l_μ′,   load_νi = w_i (l_ν(τ_i) − δ_νs),   D = load l′,   B = load l,   mean = w l,   start = end = e_s.
+    A = Σ_i w_i l_ν′ l_μ′,   load_νi = w_i (l_ν(τ_i) − δ_νs),   D = load l′,   B = load l,   mean = w l,   start = end =
+    e_s.
 
 Σ_i w_i l_μ′(τ_i) is 1 for μ = s and 0 for the others, since r ≥ s nodes integrate a derivative (degree s − 1) exactly.
 A is symmetric and positive definite. Stages Q_i = q + Σ_j a_ij z_j, P_i = p + h Σ_j a_ij F_j, M z_i = h P_i, weights b:

@@ -117,12 +117,7 @@ class Dispersion(figures.Drawn, picture=figures.draw_dispersion):
 
     @documented("x")
     def phase(self, x: ArrayLike) -> FloatArray:
-        """The angle θ of one step, continued from θ ≈ x. Where the method is unstable, θ is a multiple of π.
-
-        Returns
-        -------
-        ndarray, of the shape of x
-        """
+        """The angle θ of one step, continued from θ ≈ x. Where the method is unstable, θ is a multiple of π."""
         values = np.asarray(x, float)
         return np.array([_phase(self.method, float(y)) for y in values.ravel()]).reshape(values.shape)
 
@@ -142,10 +137,6 @@ class Dispersion(figures.Drawn, picture=figures.draw_dispersion):
             How many steps.
         p0, wq0 : float, default 1 and 0
             The start (p, ωq).
-
-        Returns
-        -------
-        ndarray, of the shape of k
 
         Raises
         ------
@@ -168,10 +159,6 @@ class Dispersion(figures.Drawn, picture=figures.draw_dispersion):
             hω.
         p0, wq0 : float, default 1 and 0
             The start (p, ωq).
-
-        Returns
-        -------
-        least, largest : float
 
         Raises
         ------

@@ -90,10 +90,6 @@ class Propagator:
         ----------
         k : int
             How many steps.
-
-        Returns
-        -------
-        ndarray, shape (2n, 2n)
         """
         if self._power is None or self._power[0] != k:
             self._power = k, np.linalg.matrix_power(self.matrix, k)
@@ -135,10 +131,6 @@ class Propagator:
             The state before the step.
         t : float, default 0
             The time before the step.
-
-        Returns
-        -------
-        dq, dp : ndarray, shape (n,)
         """
         return self._increments(q, p, self.load(t))
 
@@ -168,10 +160,6 @@ class Propagator:
         ----------
         q, p : array_like, shape (n,)
             One state.
-
-        Returns
-        -------
-        float
 
         Raises
         ------

@@ -24,6 +24,8 @@ from leastaction.linear.matrices import chosen_dofs, free, is_sparse, symmetric
 from leastaction.methods import Method
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from leastaction.linear.system import Quadratic
 
 FloatArray = NDArray[np.float64]
@@ -256,7 +258,7 @@ class Spectrum:
         periods = f"{len(self.period)} periods from {self.period.min():.4g} to {self.period.max():.4g}"
         return f"Spectrum({periods}, damping {', '.join(f'{ratio:g}' for ratio in self.damping)})"
 
-    def plot(self, what: str = "acceleration", ax: Any = None) -> Any:
+    def plot(self, what: str = "acceleration", ax: Axes | None = None) -> Axes:
         """Draw one of the three over the period.
 
         Parameters
@@ -265,10 +267,6 @@ class Spectrum:
             Which.
         ax : matplotlib axes, optional
             Where to draw. Without `ax` a new figure is made.
-
-        Returns
-        -------
-        matplotlib axes
         """
         if what not in ("displacement", "velocity", "acceleration"):
             raise ValueError(f"expected 'displacement', 'velocity' or 'acceleration'; got {what!r}")
@@ -311,10 +309,6 @@ def response_spectrum(
         The method.
     steps_per_period : int, default 40
         Least number of steps in the shortest period.
-
-    Returns
-    -------
-    Spectrum
 
     Raises
     ------

@@ -19,24 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.linear.matrices import described, is_sparse
+from leastaction.docstrings import documented
+from leastaction.linear.matrices import is_sparse
 from leastaction.linear.operator import operator as step_operator
 from leastaction.methods import Method
 from leastaction.methods import method as by_name
 
 FloatArray = NDArray[np.floating[Any]]
-
-MATRICES = """
-    Parameters
-    ----------
-    M, K : array_like or sparse array, shape (n, n) or (n,)
-        Mass and stiffness.
-    h : float
-        The step.
-
-    Returns
-    -------
-    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,10 +97,6 @@ class Scheme:
         ----------
         p, q : ndarray, shape (n,)
             One state.
-
-        Returns
-        -------
-        float
         """
         return float(p @ self.xi @ p + q @ self.zeta @ q) / 2
 
@@ -148,12 +133,9 @@ class SimpsonWithMiddle:
         return np.linalg.solve(self.A, self.B)
 
 
-@described(matrices=MATRICES)
+@documented("matrices")
 def newmark(M: Any, K: Any, h: float) -> Scheme:
     """Newmark's scheme (γ = ½, β = ¼), equations (11) and (12) of the quadratic paper: X = 2M/h, Y = hK/2.
-
-    {matrices}
-    Scheme
 
     Examples
     --------
@@ -166,12 +148,9 @@ def newmark(M: Any, K: Any, h: float) -> Scheme:
     return Scheme(2 / h * M, h / 2 * K)
 
 
-@described(matrices=MATRICES)
+@documented("matrices")
 def simpson_L(M: Any, K: Any, h: float) -> FloatArray:
     """L = I − (h²/8) M⁻¹K, below equation (26) of the quadratic paper: q_{j+1/2} = ½ L⁻¹ (q_j + q_{j+1}).
-
-    {matrices}
-    ndarray, shape (n, n)
 
     Examples
     --------
@@ -183,12 +162,9 @@ def simpson_L(M: Any, K: Any, h: float) -> FloatArray:
     return np.eye(len(M)) - h**2 / 8 * np.linalg.solve(M, K)
 
 
-@described(matrices=MATRICES)
+@documented("matrices")
 def simpson_first(M: Any, K: Any, h: float) -> SimpsonWithMiddle:
     """Simpson's first variant, with the middle of the step: equations (26) to (28) of the quadratic paper.
-
-    {matrices}
-    SimpsonWithMiddle
 
     Examples
     --------
@@ -205,12 +181,9 @@ def simpson_first(M: Any, K: Any, h: float) -> SimpsonWithMiddle:
     return SimpsonWithMiddle(L, A, B)
 
 
-@described(matrices=MATRICES)
+@documented("matrices")
 def simpson_second(M: Any, K: Any, h: float) -> Scheme:
     """Simpson's second variant, without the middle: equations (30) to (32) of the quadratic paper.
-
-    {matrices}
-    Scheme
 
     Examples
     --------
@@ -226,14 +199,15 @@ def simpson_second(M: Any, K: Any, h: float) -> Scheme:
     return Scheme(2 / h * M - h / 6 * K, (Y + Y.T) / 2)
 
 
-@described(matrices=MATRICES)
+@documented()
 def members(method: Method | str, M: Any, K: Any, h: float) -> Scheme:
     """X and Y of any symmetric member PsNrQu: p₁ + p₀ = X (q₁ − q₀), p₁ − p₀ = −Y (q₁ + q₀).
 
     A step from q₀ = 0 leads to q₁ = b p₀ and p₁ = d p₀: so X = (1 + d) b⁻¹ and Y = (1 − d) b⁻¹.
 
-    {matrices}
-    Scheme
+    Parameters
+    ----------
+    {method, matrices}
 
     Raises
     ------

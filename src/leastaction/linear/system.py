@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.backends.native import fingerprint
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, Failure
+from leastaction.docstrings import documented
 from leastaction.linear.definite import positive_definite, require_positive_definite, require_positive_semidefinite
 from leastaction.linear.factor import Factor, blas_threads, factor
 from leastaction.linear.forcing import Constant, Rayleigh, as_load, at_times, is_constant, reduced
 from leastaction.linear.highest import highest_frequency
 from leastaction.linear.matrices import (
     chosen_dofs,
-    described,
     diagonal,
     eliminate,
     exact_entries,
@@ -40,20 +40,6 @@ if TYPE_CHECKING:
     from leastaction.linear.stepper import LinearStepper
 
 FloatArray = NDArray[np.float64]
-
-STATES = """
-    Parameters
-    ----------
-    q, p, v : array_like, shape (n,) or (…, n)
-        Positions, and momenta or velocities: one state, or one in each row.
-    t : number or array_like, default 0
-        The time, of which a load is a function.
-    params
-        Without effect: those of `la.Lagrangian` have it.
-
-    Returns
-    -------
-    """
 
 ALL_MODES = 1500  # up to this size frequencies come from a full eigenvalue decomposition
 
@@ -199,54 +185,34 @@ class Quadratic(Usual):
 
     # Energy and momentum: q, p, v may carry leading axes, one state per row.
 
-    @described(states=STATES)
-    def energy(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> Any:
-        """The energy ½ pᵀM⁻¹p + ½ qᵀKq.
-
-        {states}
-        float or ndarray, shape (…)
-        """
+    @documented("linear_states")
+    def energy(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> float | FloatArray:
+        """The energy ½ pᵀM⁻¹p + ½ qᵀKq."""
         q, p = np.asarray(q, dtype=float), np.asarray(p, dtype=float)
         H = 0.5 * (p * self.velocity(q, p)).sum(axis=-1) + 0.5 * (q * _rows(self.K, q)).sum(axis=-1)
         return float(H) if H.ndim == 0 else H
 
-    @described(states=STATES)
+    @documented("linear_states")
     def momentum(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> FloatArray:
-        """The momentum p = M v.
-
-        {states}
-        ndarray, of the shape of v
-        """
+        """The momentum p = M v."""
         return _rows(self.M, np.asarray(v, dtype=float))
 
-    @described(states=STATES)
+    @documented("linear_states")
     def velocity(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> FloatArray:
-        """The velocity v = M⁻¹ p.
-
-        {states}
-        ndarray, of the shape of p
-        """
+        """The velocity v = M⁻¹ p."""
         p = np.asarray(p, dtype=float)
         return np.asarray(self.mass_factor.solve(p.reshape(-1, self.n).T).T.reshape(p.shape))
 
-    @described(states=STATES)
+    @documented("linear_states")
     def acceleration(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> FloatArray:
-        """The acceleration a = M⁻¹ (f(t) − C v − K q).
-
-        {states}
-        ndarray, of the shape of q
-        """
+        """The acceleration a = M⁻¹ (f(t) − C v − K q)."""
         q, p = np.asarray(q, dtype=float), np.asarray(p, dtype=float)
         v = self.velocity(q, p) if self.C is not None else np.zeros_like(q)
         return self.velocity(q, self.external_force(q, v, t) - _rows(self.K, q))
 
-    @described(states=STATES)
+    @documented("linear_states")
     def external_force(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> FloatArray:
-        """The external force f(t) − C v.
-
-        {states}
-        ndarray, of the shape of v
-        """
+        """The external force f(t) − C v."""
         v = np.asarray(v, dtype=float)
         force = np.zeros_like(v)
         if self.C is not None:
@@ -265,10 +231,6 @@ class Quadratic(Usual):
         ----------
         dofs : array_like of int
             Degrees of freedom.
-
-        Returns
-        -------
-        ndarray of int
         """
         dofs = chosen_dofs(dofs, self.n)
         coupled = [a for a in (self.K, self.C) if a is not None and not isinstance(a, Rayleigh)]
@@ -478,10 +440,6 @@ class Quadratic(Usual):
             The method.
         h : float
             The step.
-
-        Returns
-        -------
-        Propagator
         """
         key = (by_name(method), float(h))
         if self._last is None or self._last[0] != key:
@@ -501,10 +459,6 @@ class Quadratic(Usual):
         h : float
             The step.
 
-        Returns
-        -------
-        float
-
         Raises
         ------
         ValueError
@@ -519,10 +473,6 @@ class Quadratic(Usual):
         ----------
         k : int, optional
             How many. Without `k` all: of dense systems, and of sparse ones up to 1500 unknowns.
-
-        Returns
-        -------
-        Modes
 
         Examples
         --------
@@ -551,10 +501,6 @@ class Quadratic(Usual):
         ----------
         omega : float
             ω, in radians per unit of time.
-
-        Returns
-        -------
-        bool
         """
         square = omega * omega
         if square == np.inf or not (self.K.data if self.sparse else self.K).any():
@@ -578,10 +524,6 @@ class Quadratic(Usual):
         method : str or method
             The method.
 
-        Returns
-        -------
-        float
-
         Examples
         --------
         >>> import leastaction as la
@@ -600,10 +542,6 @@ class Quadratic(Usual):
             The start.
         t : number or array_like
             One time, or many.
-
-        Returns
-        -------
-        q, p : ndarray, shape (n,) or t.shape + (n,)
 
         Raises
         ------

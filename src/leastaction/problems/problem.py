@@ -271,10 +271,6 @@ class Problem:
         digits : int, optional
             Decimal digits of the answer, as mpmath numbers. Without `digits` the answer is in float64.
 
-        Returns
-        -------
-        q, p : ndarray, shape (n,) or (K, n)
-
         Raises
         ------
         ValueError

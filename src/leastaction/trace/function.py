@@ -118,7 +118,7 @@ def named(fn: Callable[..., Any], names: Collection[str]) -> Collection[str]:
     ]
 
 
-def const(x: Any) -> Any:
+def const(x: str | int | Fraction) -> float | Scalar:
     """An exact number for use inside a Lagrangian.
 
     A float in a Lagrangian means its exact binary value, at any precision: 9.81 is not 981/100. ``la.const("9.81")``
@@ -128,10 +128,6 @@ def const(x: Any) -> Any:
     ----------
     x : str, int or Fraction
         A decimal number, a ratio such as "1/3", or "pi".
-
-    Returns
-    -------
-    float, or a number of the trace
 
     Raises
     ------

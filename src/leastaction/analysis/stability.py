@@ -275,9 +275,9 @@ def stability(method: str | Method) -> Stability:
             if k and roots[k - 1].order % 2 == 0:
                 gaps.append(Gap(bounds[k], bounds[k], 0.0, float(roots[k - 1]), 0.0))
         else:
-            lower, upper = roots[k - 1], roots[k] if k < len(roots) else None
+            lower, upper = roots[k - 1] if k else None, roots[k] if k < len(roots) else None
             excess, at = _largest(step, lower, upper)
-            width = math.inf if upper is None else _distance(lower, upper)
+            width = math.inf if upper is None else float(upper) if lower is None else _distance(lower, upper)
             gaps.append(Gap(bounds[k], bounds[k + 1], excess, at, width))
     return Stability(chosen, tuple(intervals), tuple(gaps))
 
@@ -310,7 +310,7 @@ def stable_for_all_h(max_s: int = 8, max_r: int | None = None) -> tuple[Galerkin
     return tuple(sorted(members, key=lambda m: (m.s, m.rule.r, m.rule.family)))
 
 
-def _largest(step: OscillatorStep, lower: Root, upper: Root | None) -> tuple[float, float]:
+def _largest(step: OscillatorStep, lower: Root | None, upper: Root | None) -> tuple[float, float]:
     """By how much the largest |λ| between two ends exceeds 1, and where. |λ| grows with |c|; of a rotation with a
     factor, with det M.
     """

@@ -36,4 +36,5 @@ def stable_intervals(method: Method | str) -> tuple[Interval, ...]:
     """
     roots, positive = bands(exact_step(by_name(method)))
     ends = [0.0, *map(float, roots), math.inf]
-    return tuple((ends[k], ends[k + 1]) for k, stable in enumerate(positive) if stable)
+    found = tuple((ends[k], ends[k + 1]) for k, stable in enumerate(positive) if stable)
+    return found if positive[0] else ((0.0, 0.0), *found)

@@ -341,7 +341,8 @@ def bands(step: OscillatorStep) -> tuple[list[Root], list[bool]]:
         raise NotImplementedError("a step that neither keeps areas nor is a rotation with a factor")
     f = step.rho if step.symplectic else ONE - step.area
     roots: list[Root] = []
-    positive = [True]  # ρ → 1 as x → 0
+    first = [next((a for a in part.coeffs() if a != 0), 1) for part in (f.numerator, f.denominator)]
+    positive = [bool(first[0] * first[1] > 0)]  # of the first terms, as x → 0
     for root in positive_roots(f):
         if root.order % 2 == 1 or positive[-1]:
             roots.append(root)

@@ -98,7 +98,7 @@ def _native(plan: Plan, width: int) -> Backend | None:
         return None
     if isinstance(method, Composition):
         return system.backend(method.root, width, composed=True)
-    return system.backend(require_member(method, "a run"), width, width > 1 and bool(plan.energies))
+    return system.backend(cast(Galerkin, method), width, width > 1 and bool(plan.energies))
 
 
 def prepare(plan: Plan, starts: Starts, standing: Standing | None = None) -> dict[str, Any]:

@@ -392,7 +392,7 @@ class Lagrangian(Many, Usual):
         self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False
     ) -> Backend:  # fmt: skip
         """How the kernels and loops step this system where `engine` does not."""
-        return backend(self, method, lanes, energy, composed)
+        return backend(self, require_member(method, "a step of a Lagrangian"), lanes, energy, composed)
 
     def rk4(self, method: RungeKutta4) -> Program | None:
         """A step of RK4 as one Program; None if it cannot be written as one."""

@@ -159,7 +159,7 @@ class ErrorTable:
         digits = precision(lengths, options)
         fast = tuple(length for length in lengths if length not in digits)
         precise = long_errors(self.name, self.meshes, digits, options)
-        found = {}
+        found: dict[tuple[int, str], tuple[float, ...]] = {}
         for method in METHODS:
             errors = [self.errors(method, mesh, fast) if fast else {} for mesh in self.meshes]
             if precise:

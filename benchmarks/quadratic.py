@@ -28,7 +28,7 @@ from skfem.models.elasticity import lame_parameters, linear_elasticity
 import leastaction as la
 from leastaction.linear import definite
 from leastaction.linear.factor import factor
-from leastaction.linear.guard import require_stable
+from leastaction.linear.stability import require_stable
 from leastaction.methods.oscillator import exact_step
 
 PARTS = ("small", "stability", "million", "cost", "memory", "accuracy", "opensees")

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array, diags_array, eye_array
 
 import leastaction as la
 from leastaction.linear import definite
-from leastaction.linear.guard import require_stable
+from leastaction.linear.stability import require_stable
 from linear_systems import definite as random_definite
 from linear_systems import semidefinite
 from thrift import rest_slow

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 import leastaction as la
 from leastaction.linear import Rayleigh, members, stable_intervals
-from leastaction.linear.guard import stable_alternative
+from leastaction.linear.stability import stable_alternative
 from leastaction.methods import family
 from leastaction.methods.oscillator import Rational, exact_step, moments
 from linear_systems import chain, definite, semidefinite, sparse, state

@@ -15,7 +15,6 @@ from leastaction.docstrings import documented
 from leastaction.linear.definite import positive_definite, require_positive_definite, require_positive_semidefinite
 from leastaction.linear.factor import Factor, blas_threads, factor
 from leastaction.linear.forcing import Constant, Rayleigh, as_load, at_times, is_constant, reduced
-from leastaction.linear.highest import highest_frequency
 from leastaction.linear.matrices import (
     chosen_dofs,
     diagonal,
@@ -25,9 +24,9 @@ from leastaction.linear.matrices import (
     is_sparse,
     symmetric,
 )
-from leastaction.linear.modal import Modes, lowest_modes, modes
+from leastaction.linear.modal import ALL_MODES, Modes, highest_frequency, lowest_modes, modes
 from leastaction.linear.propagator import Propagator
-from leastaction.linear.stability import stable_intervals
+from leastaction.linear.stability import require_stable, stable_intervals
 from leastaction.methods import Galerkin, Method
 from leastaction.methods import method as by_name
 from leastaction.numbers.rounding import FLOAT64, Reals
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
     from leastaction.linear.stepper import LinearStepper
 
 FloatArray = NDArray[np.float64]
-
-ALL_MODES = 1500  # up to this size frequencies come from a full eigenvalue decomposition
 
 
 class Quadratic(Usual):
@@ -343,8 +340,6 @@ class Quadratic(Usual):
 
     def check_stable(self, method: Method, h: float) -> None:
         """Refuse a step that is too large for the highest frequency."""
-        from leastaction.linear.guard import require_stable
-
         require_stable(self.propagator(method, h))
 
     @property

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.lab.answers import Answers, run_all, step
-from leastaction.lab.pull import pull
+from leastaction.lab.answers import Answers, pull, run_all, step
 from leastaction.lab.server import application
 from leastaction.lab.settings import settings
 from leastaction.lab.subjects import Subjects, of_problem, of_system

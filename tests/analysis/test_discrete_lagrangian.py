@@ -239,7 +239,7 @@ def test_a_motion_at_rest_is_followed_through_conjugate_points():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda s: la.discrete_lagrangian(s, "rk4", 0.1), "is not variational"),
+        (lambda s: la.discrete_lagrangian(s, "rk4", 0.1), "are not variational"),
         (lambda s: la.discrete_lagrangian(s, "simpson", 0), "must not be zero"),
         (lambda s: la.discrete_lagrangian(s, "simpson", 0.1)([1, 2], [1, 3]), "q0 must be 1 finite numbers"),
         (lambda s: la.discrete_lagrangian(la.Quadratic([1], [1], C=[[1]]), "simpson", 0.1), "damping or a load"),

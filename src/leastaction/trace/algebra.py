@@ -29,7 +29,7 @@ class Algebra(Builder):
     value known to vanish where a condition fails keeps the form ("if", c, x) through sums and products, so that outside
     the branch of `np.where` that was taken 0 · ∞ never arises.
 
-    Rules may change the sign of a zero: nobody is asked for it.
+    Rules may change the sign of a zero: x + 0 is written as x, and 0 − x as −x.
     """
 
     def written(self, op: str, *args: int) -> int:

@@ -11,7 +11,7 @@ import sympy as sp
 
 import leastaction as la
 from leastaction.kernel import compile as kernel_compile
-from leastaction.run.checks import count_steps
+from leastaction.run.plan import count_steps
 from systems import case, double_pendulum, driven_pendulum
 
 HERE = Path(__file__).parent

@@ -36,12 +36,12 @@ from leastaction.reading import MOST_STEPS, floats
 from leastaction.run.plan import Plan
 from leastaction.run.standing import Standing
 from leastaction.run.starts import Starts
-from leastaction.run.watched import WatchedEnergy
 from leastaction.systems import steppers
 from leastaction.systems.lagrangian import Lagrangian
 
 ENDS = (GOING_WELL, NOT_CONVERGED, NOT_FINITE, BRANCH_ENDS, SINGULAR, STOPPED, RESTING, HELD)  # ends of a trajectory
 EACH = 32_768  # rows and coordinates that are enough for a thread
+BLOCK = 4096  # steps whose energies are computed together, at most
 _ready = threading.local()  # the stepper with which a single run was prepared
 
 
@@ -173,7 +173,7 @@ def _one(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
     else:
         found = steppers.stepper(plan.system, plan.method, start, plan.row, at)
     if plan.energies:
-        found = WatchedEnergy(plan, start, found, standing)
+        found = cast(Stepper, WatchedEnergy(plan, start, found, standing))
     return _restored(found, standing)
 
 
@@ -234,3 +234,31 @@ def check_state(plan: Plan, starts: Starts, standing: Standing) -> None:
                 )
         elif not ((low <= found) & (found <= high)).all() or (name == "status" and not np.isin(found, ENDS).all()):
             raise ValueError(f"the state's integers are not those after {steps} steps: {name} = {found}")
+
+
+class WatchedEnergy:
+    """A stepper around that of one trajectory: the Standing takes the range of the energy over all its states. In lanes
+    the fused step finds this range.
+    """
+
+    def __init__(self, plan: Plan, start: Start, stepper: Stepper, standing: Standing) -> None:
+        self._plan, self._start, self._stepper, self._standing = plan, start, stepper, standing
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stepper, name)
+
+    def advance(self, steps: int, every: int, first: int, rows: NDArray[Any]) -> int:
+        steps, begun, now = min(steps, BLOCK), self._stepper.done, self._stepper.at()
+        found = np.empty((1, steps, now.shape[1]))
+        self._stepper.advance(steps, 1, begun + 1, found)
+        done = int(self._stepper.steps()[0]) - begun
+        states = np.concatenate([now, found[0, :done]])
+        t = np.asarray(self._plan.t0 + np.arange(begun, begun + done + 1) * self._plan.h, float)
+        q, p = (np.ascontiguousarray(part) for part in np.split(states, 2, axis=1))
+        E = self._plan.system.energies(t, q, p, np.tile(self._start.params, (len(t), 1)))
+        low, high = self._standing.energy[0]
+        self._standing.energy[0] = np.fmin(low, E.min()), np.fmax(high, E.max())
+        k = np.arange(begun + 1, begun + done + 1)
+        kept = k[k % every == 0] if every else k[:0]
+        rows[0, kept // every - first if every else kept] = states[kept - begun]
+        return done

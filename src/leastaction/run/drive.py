@@ -19,14 +19,12 @@ import numpy as np
 from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.methods import Galerkin
 from leastaction.numbers.rounding import Digits
-from leastaction.run import balance, poles
 from leastaction.run.batches import at_work, lanes, team, together
-from leastaction.run.checks import positive
-from leastaction.run.interrupts import interruptible, progress_bar
-from leastaction.run.plan import Plan
+from leastaction.run.motion_checks import impacts, judge_energy, judge_poles
+from leastaction.run.plan import Plan, positive
 from leastaction.run.standing import Block, Standing
 from leastaction.run.starts import Starts
-from leastaction.run.walls import Walls
+from leastaction.run.waiting import interruptible, progress_bar
 
 PIECE_SECONDS = 0.05  # how long a stepper runs between looks at the keyboard and the progress bar
 FIRST_WORK = 2**17  # squares of the unknowns of the steps in a first piece: steps of large systems may be slow
@@ -117,7 +115,7 @@ def stretch(
             if plan.hasty:
                 stepper.hurry()
         rows, own, begun = block.rows[slice(*part)], standing.part(*part), stepper.done
-        walls = Walls(plan, own)
+        thrown = impacts(plan, own)
         while goes_on and not stepper.status().all() and stepper.done < end:
             clock = time.perf_counter()
             asked = min(piece, end - stepper.done)
@@ -133,9 +131,9 @@ def stretch(
         if plan.row.output is not None:  # no whole states
             states = np.empty((len(rows), 0, 2 * plan.row.n), rows.dtype)
         before = max(before, block.first)
-        balance.judge(plan, starts.part(*part), own, before, states[:, before - block.first :], walls)
+        judge_energy(plan, starts.part(*part), own, before, states[:, before - block.first :], thrown)
         if not own.going(end).any():
-            poles.judge(plan, starts.part(*part), own, block.first, states)
+            judge_poles(plan, starts.part(*part), own, block.first, states)
         if goes_on and plan.many:
             tick(int((end - standing.steps[slice(*part)].max()) * size))  # the steps that nobody has to do any more
 

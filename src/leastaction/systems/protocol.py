@@ -187,7 +187,7 @@ class System(Protocol):
 
 
 class NonlinearSystem(System, Protocol):
-    """A system of which it is not known before a run whether its steps are stable: its energy tells (`run.balance`)."""
+    """A system of which it is not known before a run whether its steps are stable: its energy tells (`run.motion_checks`)."""
 
     def terms_of_energy(
         self, t: float, q: NDArray[Any], p: NDArray[Any], params: NDArray[Any]

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -56,7 +56,7 @@ def compiling() -> Iterator[None]:
             _print(f"leastaction: compiled in {time.perf_counter() - wait.begun:.0f} s")
 
 
-def bar(total: int | None, unit: str, **how: str | bool) -> tqdm:
+def bar(total: int | None, unit: str, **how: Any) -> tqdm:
     """A progress bar on stderr: ten times a second on a terminal, twice a minute where stderr is a file."""
     from tqdm import tqdm
 

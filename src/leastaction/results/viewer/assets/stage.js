@@ -1,7 +1,7 @@
 // The drawing that moves: points and links in the plane or in space, with trails.
 
 import { frameTimes, place } from "./data.js";
-import { sharp, stroke } from "./chart.js";
+import { below, sharp, stroke } from "./chart.js";
 import { tickLabels, ticks } from "./ticks.js";
 
 const SHADES = 12, SEGMENTS = 2400;
@@ -203,7 +203,7 @@ export class Stage {
     c.textAlign = "center"; c.textBaseline = "top";
     xs.forEach((x, i) => {
       const [sx] = this.toScreen([x, 0]);
-      stroke(c, [[sx, box.top], [sx, box.bottom]]); c.fillText(xt.labels[i], sx, box.bottom + 4);
+      stroke(c, [[sx, box.top], [sx, box.bottom]]); below(c, xt.labels[i], sx, box.bottom + 4, this.canvas.clientWidth);
     });
     c.textAlign = "right"; c.textBaseline = "middle";
     ys.forEach((y, i) => {

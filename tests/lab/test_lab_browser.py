@@ -207,6 +207,16 @@ def test_a_motion_that_fails_is_shown_as_far_as_it_goes(browser, lab):
     assert browser.evaluate(f"{LAB}.view.scene.runs[0].end") < 10
 
 
+@pytest.mark.parametrize("width", [1400, 420])
+def test_messages_stand_above_the_pictures_each_on_its_line(browser, lab, width):
+    opened(browser, lab, "system=kepler&v0=0,0&run=simpson~h~0.05&run=midpoint~h~0.05", width=width)
+    message = "document.querySelector('.message')"
+    lines = browser.evaluate(f"{message}.innerText").splitlines()
+    assert [line.split(":")[0] for line in lines] == ["simpson", "midpoint"]
+    bottom = browser.evaluate(f"{message}.getBoundingClientRect().bottom")
+    assert bottom <= browser.evaluate("document.querySelector('.stages').getBoundingClientRect().top")
+
+
 @pytest.mark.parametrize("name", ["double-pendulum", "kepler"])
 def test_the_drawing_can_be_pulled(browser, lab, name):
     """The mass that is held follows the mouse, q₀ follows it, and the motion starts from there."""

@@ -360,7 +360,9 @@ class Path:
         draw : callable, optional
             A function of q that returns points in the plane or in space, or (points, links). It may also ask for t, p
             and parameters of the system by their names. Without links each point is linked to the next. A link is a
-            pair (i, j), or (i, j, "spring"), or (i, j, "thread"). The catalogue's problems bring their own drawing.
+            pair (i, j), or (i, j, "spring"), or (i, j, "thread"). Among the links may be bodies, by their centre c and
+            the ends a, b, e of their half axes: (c, a, b, "disc"), (c, a, b, e, "ellipsoid"), (c, a, b, e, "box"), and
+            (c, a, b, "box") in the plane. The catalogue's problems bring their own drawing.
         beside : sequence of Path, optional
             Other paths of the same system, shown beside this one.
         begin : float, optional
@@ -379,19 +381,24 @@ class Path:
 
     @documented()
     def animate(
-        self, file: str | os.PathLike[str], draw: Any = None, seconds: float = 10.0, fps: int = 30, dpi: int = 120
+        self,
+        file: str | os.PathLike[str],
+        draw: Any = None,
+        seconds: float = 10.0,
+        fps: int | None = None,
+        dpi: int = 120,
     ) -> None:
         """Film the whole path.
 
         Parameters
         ----------
         file : path
-            "run.mp4", which needs ffmpeg, or "run.gif".
+            "run.gif", or "run.mp4": ``pip install 'leastaction[film]'`` brings the ffmpeg that it needs.
         {draw}
         seconds : float, default 10
             How long the film is.
-        fps : int, default 30
-            Frames in a second.
+        fps : int, optional
+            Frames in a second: 30, and 20 of a gif.
         dpi : int, default 120
             Dots per inch of a picture of 6.4 inches.
         """

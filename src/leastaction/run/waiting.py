@@ -58,7 +58,7 @@ def compiling() -> Iterator[None]:
             _print(f"leastaction: compiled in {time.perf_counter() - wait.begun:.0f} s")
 
 
-def bar(total: int | None, unit: str, **how: str | bool) -> tqdm:
+def bar(total: int | None, unit: str, **how: Any) -> tqdm:
     """A progress bar on stderr: ten times a second on a terminal, twice a minute where stderr is a file."""
     from tqdm import tqdm
 

@@ -34,17 +34,3 @@ def steps(method: Method, h: float, omega: FloatArray, c: FloatArray) -> tuple[F
     hdp[:, 2:] += form.w
     both = np.stack([dq, hdp / h], axis=1) * np.r_[1.0, h, np.full(len(form.w), h * h)]
     return both[:, :, :2] + np.eye(2), both[:, :, 2:]
-
-
-def march(W: FloatArray, given: FloatArray) -> FloatArray:
-    """y after each step of y ← W y + given_k from y = 0, (N, K, 2): pairs of steps first, then those between."""
-    y = given.copy()
-    if len(y) > 1:
-        pairs = given[1::2] + _times(W, given[0:-1:2])
-        y[1::2] = march(W @ W, pairs)
-        y[2::2] += _times(W, y[1:-1:2])
-    return y
-
-
-def _times(W: FloatArray, y: FloatArray) -> FloatArray:
-    return np.stack([W[:, i, 0] * y[..., 0] + W[:, i, 1] * y[..., 1] for i in (0, 1)], axis=-1)

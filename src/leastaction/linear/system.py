@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,7 +37,6 @@ from leastaction.systems.defaults import Usual
 if TYPE_CHECKING:
     from leastaction.backends.rows import Row
     from leastaction.backends.stepper import Start
-    from leastaction.linear.choice import Choice
     from leastaction.linear.stepper import LinearStepper
 
 FloatArray = NDArray[np.float64]
@@ -339,19 +339,22 @@ class Quadratic(Usual):
         """The products of one application of the matrices."""
         return int(self.K.nnz if self.sparse else self.n**2)
 
-    def chosen(self, q: FloatArray, p: FloatArray, t0: float, t_end: float, tol: float) -> Choice:
-        """Method and step for a tolerance by the modes that start and load excite."""
-        from leastaction.linear.choice import chosen
-
-        return chosen(self, q, p, t0, t_end, tol)
+    def longest_step(self, t0: float) -> float | None:
+        """The length of the pieces of a load whose record is joined with kinks at equal distances; None for others."""
+        load = self.f
+        if not isinstance(load, Samples) or load.rule == "cubic":
+            return None
+        gap = float(np.diff(load.times).min())
+        begins = (t0 - load.start) / gap
+        equal = np.ptp(np.diff(load.times)) < 1e-9 * gap and abs(begins - round(begins)) < 1e-6
+        return gap if equal else None
 
     def frequency(
         self, t: float, q: FloatArray, p: FloatArray, v: FloatArray, params: FloatArray, length: float
     ) -> float:
-        """The frequency of the motion in its mean, which stiff modes that hardly move do not change."""
-        from leastaction.linear.choice import excited
-
-        return excited(self, q, p, t, t + length).rate
+        """|v|/|q| or |a|/|v| at the start, in the norm of M: stiff modes that hardly move do not change them much."""
+        sizes = [np.sqrt(float(x @ self.momentum(q, x))) for x in (q, v, self.acceleration(q, p, t))]
+        return min((b / a for a, b in pairwise(sizes) if a > 0 and 0 < b < np.inf), default=0.0)
 
     def energies(self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
         """H at many states."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,6 @@ from numpy.typing import NDArray
 from leastaction.methods import Method, RungeKutta4
 from leastaction.program import Program
 from leastaction.systems.clock import Clock
-
-if TYPE_CHECKING:
-    from leastaction.linear.choice import Choice
 
 FloatArray = NDArray[np.float64]
 
@@ -45,8 +42,8 @@ class Usual:
         """None: copies of the system have no code to share."""
         return None
 
-    def chosen(self, q: FloatArray, p: FloatArray, t0: float, t_end: float, tol: float) -> Choice | None:
-        """None: no formula gives the error of a run."""
+    def longest_step(self, t0: float) -> float | None:
+        """None: the system has no kinks in time."""
         return None
 
     def check_span(self, t0: float, t_end: float) -> None:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from leastaction.backends.status import Failure
     from leastaction.backends.stepper import Start, Stepper
     from leastaction.engine.run import Engine
-    from leastaction.linear.choice import Choice
 
 
 class System(Protocol):
@@ -119,10 +118,6 @@ class System(Protocol):
         """The energy at many states, each with its own parameters."""
         ...
 
-    def chosen(self, q: NDArray[Any], p: NDArray[Any], t0: float, t_end: float, tol: float) -> Choice | None:
-        """Method and step with which a run from (q, p) keeps a tolerance, if formulas tell; None: trials must tell."""
-        ...
-
     def frequency(
         self, t: float, q: NDArray[Any], p: NDArray[Any], v: NDArray[Any], params: NDArray[Any], length: float
     ) -> float:
@@ -147,6 +142,10 @@ class System(Protocol):
 
     def check_inputs(self) -> None:
         """Refuse inputs, if none can drive the system, and say what drives it instead."""
+        ...
+
+    def longest_step(self, t0: float) -> float | None:
+        """The length of pieces of time, from t0 on, at whose ends steps have to end; None: anywhere."""
         ...
 
     def check_stable(self, method: Method, h: float) -> None:

@@ -17,8 +17,8 @@ from leastaction.events import Watch
 from leastaction.numbers.rounding import Digits, Reals, all_finite
 from leastaction.run.standing import Status
 from leastaction.step.inputs import Inputs
-from leastaction.systems.beginning import check_start
 from leastaction.systems.lagrangian import Lagrangian
+from leastaction.systems.mechanics import check_start
 from leastaction.systems.pace import STIFFNESS, Paced
 from leastaction.systems.projection import check_starts
 from leastaction.systems.protocol import System

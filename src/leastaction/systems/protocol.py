@@ -14,7 +14,7 @@ from leastaction.linear.archive import from_arrays
 from leastaction.methods import Galerkin, Method, RungeKutta4
 from leastaction.numbers.rounding import Reals
 from leastaction.program import Program
-from leastaction.systems.clock import Clock
+from leastaction.systems.defaults import Clock
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.pace import Paced
 from leastaction.systems.sums import Sum
@@ -187,7 +187,7 @@ class System(Protocol):
 
 
 class NonlinearSystem(System, Protocol):
-    """A system of which it is not known before a run whether its steps are stable: its energy tells (`run.motion_checks`)."""
+    """A system of which it is not known before a run whether steps are stable: energies tell (`run.motion_checks`)."""
 
     def terms_of_energy(
         self, t: float, q: NDArray[Any], p: NDArray[Any], params: NDArray[Any]

@@ -16,7 +16,7 @@ from leastaction.methods import Composition, Galerkin
 from leastaction.methods.quadrature import gauss, lagrange, slopes
 from leastaction.numbers.rounding import Digits, all_finite
 from leastaction.systems.pace import Paced
-from leastaction.systems.steppers import stepper
+from leastaction.systems.protocol import stepper
 
 if TYPE_CHECKING:
     from leastaction.results.path import Path

@@ -147,7 +147,7 @@ class Path:
     @cached_property
     def mechanics(self) -> Any:
         """momentum, velocity, energy of the system in the arithmetic of the run: the system itself in float64."""
-        from leastaction.systems.steppers import mechanics
+        from leastaction.systems.protocol import mechanics
 
         return mechanics(self.system, self.system.values(self.params, self.reals), self.reals)
 

@@ -10,7 +10,6 @@ projection   the nearest state on the constraints
 pace         L̂ = σ [L(q, w/σ) + E₀]: steps that are short where the motion is quick
 frequencies  how quickly a motion may change
 varied       linear systems whose matrices differ in an ensemble
-protocol     what a run asks of a system
+protocol     what a run asks of a system, and whether float64 or flint steps it
 defaults     what systems answer unless they have another answer
-steppers     whether float64 or flint steps it
 """

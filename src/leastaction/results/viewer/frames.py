@@ -62,7 +62,7 @@ def frames(path: Path, most: int, picture: Picture, begin: int = 0, quick: bool 
 
 
 def _even(path: Path, most: int, picture: Picture, begin: int, straight: float) -> Frames:
-    """Frames of a path with a pace, whose states are not equally spaced; their number grows until lines are straight."""
+    """Frames of a path with a pace, whose states are not equally spaced: twice as many until lines are straight."""
     count = min(most, FEWEST)
     while True:
         t = np.linspace(float(path.t[begin]), float(path.t[-1]), count)

@@ -12,8 +12,7 @@ from leastaction.results.assembly import from_archive, shown
 from leastaction.results.paths import Paths
 from leastaction.results.stored_path import StoredPath
 from leastaction.run.archive import Disk, machine
-from leastaction.run.batches import prepare
-from leastaction.run.drive import usual_parts
+from leastaction.run.drive import prepare, usual_parts
 from leastaction.run.plan import archive_path, check_count, check_length, number, positive, steps_until
 from leastaction.run.standing import Status
 from leastaction.run.view import view

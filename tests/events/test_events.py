@@ -373,7 +373,7 @@ def test_a_function_that_is_zero_all_along_ends():
 @pytest.mark.parametrize("method", ["simpson", "rk4"])
 def test_watched_steppers_go_on_from_their_state(method, digits):
     """They go on as an interrupted run does, wherever it was interrupted: also just after an impact."""
-    from leastaction.run.batches import at_work
+    from leastaction.run.drive import at_work
     from leastaction.run.plan import plan_run
     from leastaction.run.standing import Standing
 

@@ -80,7 +80,7 @@ def test_frames_are_no_more_than_needed_nor_allowed():
 @pytest.mark.parametrize(("method", "per_turn"), [("P4N4Q8Gau", 200), ("P8N8Q16Gau", 12)])
 @pytest.mark.parametrize("direction", [1, -1])
 def test_frames_of_paced_paths(method, per_turn, direction):
-    """Where states are close the cubics through them, where they are far apart the motion itself: the same picture."""
+    """Frames equally spaced in time show the motion itself, forwards and backwards."""
     problem = la.problems.get("kepler", eccentricity="0.6")
     h, t_end = direction * 2 * np.pi / per_turn, direction * 3 * problem.period
     path = la.integrate(problem.system, method, problem.q0, problem.p0, h=h, t_end=t_end, pace=lambda q: np.sqrt(q @ q))

@@ -113,7 +113,7 @@ def test_narrower_vectors_give_the_same_result(monkeypatch, width):
     Q = np.random.default_rng(11).uniform(-2, 2, (19, 2))
     watched = {"reduce": {"E": la.EnergyRange()}, "events": {"x": la.Event(lambda q, p: np.sin(q[1]), most=3)}}
     here = la.ensemble(PENDULUM, "simpson", Q, [0.1, 0.2], h=0.02, steps=100, **watched)
-    monkeypatch.setattr("leastaction.run.batches.native_lanes", lambda: width)
+    monkeypatch.setattr("leastaction.run.drive.native_lanes", lambda: width)
     there = la.ensemble(PENDULUM, "simpson", Q, [0.1, 0.2], h=0.02, steps=100, **watched)
     assert there.stats["lanes"] == width
     np.testing.assert_allclose(there.q, here.q, rtol=0, atol=1e-12)

@@ -13,9 +13,7 @@ import leastaction as la
 from hostile_workers import kepler
 from leastaction.cli import main
 
-drive_module, single_module, ensemble_module = (
-    importlib.import_module(f"leastaction.{name}") for name in ("run.drive", "single", "ensemble")
-)
+drive_module, assembly = (importlib.import_module(f"leastaction.{name}") for name in ("run.drive", "results.assembly"))
 START = {"q0": [1.0, 0.0], "p0": [0.0, 1.1], "h": 0.01}
 
 
@@ -56,8 +54,7 @@ def test_an_interrupt_with_the_last_step_of_an_ensemble_is_told(monkeypatch):
 
 @pytest.mark.parametrize("kind", ["path", "stored", "ensemble", "stored ensemble"])
 def test_an_interrupt_during_preparation_says_what_it_ended(tmp_path, monkeypatch, kind):
-    for module in (single_module, ensemble_module):
-        monkeypatch.setattr(module, "prepare", lambda *plan: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(assembly, "prepare", lambda *plan: signal.raise_signal(signal.SIGINT))
     where = {"store": tmp_path / "run"} if "stored" in kind else {}
     run = la.ensemble if "ensemble" in kind else la.integrate
     with pytest.raises(KeyboardInterrupt, match="run was prepared, before its first step"):
@@ -73,7 +70,7 @@ class PressesWhenFreed:
 def test_an_interrupt_while_something_is_freed_is_not_dropped(monkeypatch):
     """Python drops exceptions raised in a finalizer, such as those of compiled code, and so it drops Ctrl-C."""
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
-    monkeypatch.setattr(single_module, "prepare", lambda *plan: PressesWhenFreed() and {})
+    monkeypatch.setattr(assembly, "prepare", lambda *plan: PressesWhenFreed() and {})
     with pytest.raises(KeyboardInterrupt, match="run was prepared, before its first step"):
         la.integrate(la.Lagrangian(kepler, n=2), "simpson", **START, steps=50)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -84,7 +81,7 @@ def test_an_interrupt_of_another_handler_is_not_dropped_either(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
-    monkeypatch.setattr(single_module, "prepare", lambda *plan: PressesWhenFreed() and {})
+    monkeypatch.setattr(assembly, "prepare", lambda *plan: PressesWhenFreed() and {})
     before = signal.signal(signal.SIGINT, handler)
     try:
         with pytest.raises(KeyboardInterrupt, match="run was prepared, before its first step"):
@@ -132,7 +129,7 @@ def test_where_interrupts_are_ignored_runs_go_on(run, preparing):
 
 
 def test_the_command_line_says_it_too(monkeypatch, capsys):
-    monkeypatch.setattr(single_module, "prepare", lambda *plan: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(assembly, "prepare", lambda *plan: signal.raise_signal(signal.SIGINT))
     assert main(["run", "pendulum", "--method", "simpson", "--h", "0.1", "--t-end", "1"]) == 130
     assert "run was prepared" in capsys.readouterr().err
 

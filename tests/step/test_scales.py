@@ -11,7 +11,7 @@ import leastaction as la
 from leastaction.backends import backend
 from leastaction.backends.fused import programs
 from leastaction.step.verdict import EPS
-from leastaction.systems.regularity import dominant, equilibrated
+from leastaction.systems.mechanics import dominant, equilibrated
 from seeds import fresh_generator
 
 ALONE = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)

@@ -128,7 +128,7 @@ def test_an_extended_ensemble_is_the_uninterrupted_one(tmp_path, small, kind, ev
 @pytest.mark.parametrize(("kind", "every"), cases(("lanes", 0), ("large", 0)))
 def test_from_whatever_checkpoint(tmp_path, small, restless, kind, every, monkeypatch):
     """Every stretch as short as can be, in a run that is ended in the middle again and again."""
-    monkeypatch.setattr("leastaction.run.batches.BLOCK", 40)
+    monkeypatch.setattr("leastaction.run.drive.BLOCK", 40)
     file = tmp_path / "run.zarr"
     taken = []
     take = archive._OnDisk.take

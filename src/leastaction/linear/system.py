@@ -318,11 +318,6 @@ class Quadratic(Usual):
     m = 0  # constraints
     mass_varies_with_velocity = False
 
-    @property
-    def inputs(self) -> dict[str, tuple[int, ...]]:
-        """None: what drives a linear system is its load f."""
-        return {}
-
     def check_inputs(self) -> None:
         """Refuse inputs."""
         raise ValueError(
@@ -384,14 +379,6 @@ class Quadratic(Usual):
         from leastaction.linear.guard import require_stable
 
         require_stable(self.propagator(method, h))
-
-    @property
-    def mass_varies_with_position(self) -> bool:
-        """Not for what it is asked for: a pole of a chart."""
-        return False
-
-    def engine(self, method: Method, width: int = 1, energy: bool = False, varied: int = 0) -> None:
-        """None: no native function of a whole run steps this system."""
 
     def backend(self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False) -> None:
         """None: a step is a matrix."""

@@ -22,9 +22,7 @@ from leastaction.results.path import Path, in_time, states_in_time
 from leastaction.results.paths import Paths
 from leastaction.results.stored_path import StoredPath
 from leastaction.run.archive import Disk
-from leastaction.run.batches import lanes, prepare
-from leastaction.run.drive import drive, usual_parts
-from leastaction.run.memory import Memory
+from leastaction.run.drive import Memory, drive, lanes, prepare, usual_parts
 from leastaction.run.motion_checks import losses
 from leastaction.run.plan import Plan, archive_path, check_length, plan_run
 from leastaction.run.standing import Standing, Status

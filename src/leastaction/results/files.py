@@ -1,43 +1,38 @@
-"""The format that a file's ending means: .csv is a table of t, q and p; .npz, or no ending, is the whole path."""
+"""Files of a path, by their endings: .csv is a table of t, q and p; .npz, or no ending, is the whole path."""
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path as FilePath
-from typing import BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import mpmath
+import numpy as np
 
 from leastaction import disk
 
+if TYPE_CHECKING:
+    from leastaction.results.path import Path
+
 TABLE, WHOLE = "csv", "npz"
-_KNOWN = {".csv": TABLE, ".npz": WHOLE, "": WHOLE}
-_INSTEAD = {
-    ".zarr": "la.integrate(…, store=…) streams a run to a Zarr archive",
-    ".nc": "path.to_xarray().to_netcdf(…) writes NetCDF",
-    ".h5": "path.to_xarray().to_netcdf(…) writes NetCDF, which is HDF5",
-    ".hdf5": "path.to_xarray().to_netcdf(…) writes NetCDF, which is HDF5",
-    ".mat": "scipy.io.savemat writes path.t, path.q and path.p",
-    ".parquet": "path.to_xarray().to_dataframe() gives a table to write",
-    **dict.fromkeys((".xls", ".xlsx", ".ods"), "save a .csv, which spreadsheets read"),
-    **dict.fromkeys((".txt", ".dat", ".tsv", ".json"), "save a .csv"),
-    **dict.fromkeys((".npy", ".pkl", ".pickle", ".zip"), "save a .npz"),
-    **dict.fromkeys((".gz", ".bz2", ".xz", ".zst"), "save a .npz or a .csv, and pack that"),
-    **dict.fromkeys((".png", ".pdf", ".svg"), "path.plot() draws"),
-    ".html": "path.to_html(…) writes a page",
-    **dict.fromkeys((".mp4", ".gif"), "path.animate(…) films it"),
-}
+BLOCK = 1 << 14  # rows of a table that are written at once
 
 
 def kind(file: str | os.PathLike[str]) -> str:
     """The format that a file's ending asks for. Any other ending is refused: it may be a slip, such as .cvs."""
     ending = FilePath(file).suffix.lower()
-    if ending in _KNOWN:
-        return _KNOWN[ending]
-    instead = _INSTEAD.get(ending, f"the ending {ending} is not known. To keep it in the name, add .npz to it")
+    if ending in (".npz", ""):
+        return WHOLE
+    if ending == ".csv":
+        return TABLE
     raise ValueError(
-        f"{os.fspath(file)}: a path is saved as .npz, with its system, or as .csv, t, q and p alone; "
-        f"{f'not as {ending}: ' if ending in _INSTEAD else ''}{instead}"
+        f"{os.fspath(file)}: the ending {ending} is not known. A path is saved as .npz, with its system, or as .csv, "
+        "t, q and p alone; to keep the ending in the name, add .npz to it. Other files: la.integrate(…, store=…) for "
+        "Zarr, path.to_xarray().to_netcdf(…), path.plot(), path.to_html(…), path.animate(…)"
     )
 
 
@@ -51,18 +46,25 @@ def replacing(file: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         yield stream
 
 
-def require_whole(data: bytes) -> None:
-    """Refuse, in plain words, what cannot be a saved path: a saved path is NPZ, a kind of ZIP file."""
-    begin = data[:256]
-    if begin.startswith(b"PK"):
-        return
-    what = "empty" if not begin else "a text file" if b"\0" not in begin and _is_text(begin) else "in another format"
-    raise ValueError(f"it is {what}. la.Path.load reads what path.save has written as .npz")
+def write_table(path: Path, file: str | os.PathLike[str], energy: bool) -> None:
+    """Write t, q0, q1, …, p0, p1, … and, if wanted, the energy, a row for each stored state; reading the numbers back
+    gives the same bits.
+    """
+    dofs = range(path.q.shape[1]) if path.output is None else [int(j) for j in path.output]
+    header = ["t", *(f"q{j}" for j in dofs), *(f"p{j}" for j in dofs), *(["energy"] if energy else [])]
+    E = path.energy()[:, None] if energy else None
+    with replacing(file) as stream, path.reals.working():
+        text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+        rows = csv.writer(text)
+        rows.writerow(header)
+        for k in range(0, len(path), BLOCK):
+            part = slice(k, k + BLOCK)
+            columns = [np.asarray(path.t[part])[:, None], np.asarray(path.q[part]), np.asarray(path.p[part])]
+            table = np.concatenate(columns if E is None else [*columns, E[part]], axis=1)
+            rows.writerows([_text(x, path.digits) for x in row] for row in table.tolist())
+        text.flush()
+        text.detach()
 
 
-def _is_text(begin: bytes) -> bool:
-    try:
-        begin.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return error.start > len(begin) - 4  # the text is cut inside a character
-    return True
+def _text(x: Any, digits: int | None) -> str:
+    return repr(x) if digits is None else str(mpmath.nstr(x, mpmath.mp.dps + 3))  # enough to read the same number back

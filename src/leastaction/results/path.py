@@ -38,6 +38,7 @@ from leastaction.step.form import samples
 from leastaction.step.inputs import Inputs
 from leastaction.step.inputs import from_record as inputs_from_record
 from leastaction.store.header import checked_output, method_of_file
+from leastaction.store.lazy import import_xarray
 from leastaction.systems.pace import OWN, STIFF, UNTIL, Paced
 from leastaction.systems.protocol import System, from_record
 
@@ -146,7 +147,7 @@ class Path:
     @cached_property
     def mechanics(self) -> Any:
         """momentum, velocity, energy of the system in the arithmetic of the run: the system itself in float64."""
-        from leastaction.systems.steppers import mechanics
+        from leastaction.systems.protocol import mechanics
 
         return mechanics(self.system, self.system.values(self.params, self.reals), self.reals)
 
@@ -411,16 +412,11 @@ class Path:
         """Write a table with every digit, one row for each state: t, q, p, and the energy where the whole state is
         stored.
         """
-        from leastaction.results.csv import write_path
-
-        write_path(self, file)
+        files.write_table(self, file, energy=self.output is None)
 
     def to_xarray(self) -> xarray.Dataset:
         """The path as an xarray Dataset with the coordinates t and dof. Needs the extra ``leastaction[xarray]``."""
-        try:
-            import xarray
-        except ImportError:
-            raise ImportError("to_xarray needs xarray: pip install 'leastaction[xarray]'") from None
+        xarray = import_xarray()
         energy = {"energy": ("t", self.energy())} if self.output is None else {}
         return xarray.Dataset(
             {"q": (("t", "dof"), self.q), "p": (("t", "dof"), self.p), **energy},
@@ -440,10 +436,7 @@ class Path:
             "run.csv" is a table of t, q and p alone. Other endings are refused.
         """
         if files.kind(file) == files.TABLE:
-            from leastaction.results.csv import write_table
-
-            with files.replacing(file) as stream:
-                write_table(self, stream)
+            files.write_table(self, file, energy=False)
             return
         if self.pace is not None:
             replace(self.pace, advice=self.advice).save(file)
@@ -497,7 +490,8 @@ class Path:
             )
         try:
             data = contents(FilePath(file))
-            files.require_whole(data)
+            if not data.startswith(b"PK"):  # the mark of NPZ, a kind of ZIP file
+                raise ValueError("it is no NPZ file, as path.save writes it")
             arrays = unpacked(data)
             path = cls(**_fields(arrays, json.loads(str(entry(arrays, "header"))), len(data)))
             return in_time(path)

@@ -3,11 +3,11 @@
 plan        what was asked, checked once
 starts      where trajectories begin
 standing    where they stand: all that the next step depends on
-batches     trajectories at work: in lanes, or one by one, with the range of their energy
-drive       the loop: pieces, progress, threads; `cluster` runs it on other machines
+drive       trajectories at work, in lanes or one by one, and the loop that drives them into memory or an archive;
+            `cluster` runs it on other machines
 waiting     who waits for it: messages, Ctrl-C
 motion_checks     whether the run is the motion of its Lagrangian
-memory, archive   the sinks; `view` is what an archive shows
+archive     the sink on disk; `view` is what an archive shows
 advice      what was chosen for a run, as data
 """
 

@@ -39,8 +39,7 @@ from leastaction.numbers.rounding import Digits, Reals, reals
 from leastaction.program import Program
 from leastaction.reading import entry, floats, integer, listing, mapping, numbers, real, text
 from leastaction.run.advice import Advice
-from leastaction.run.batches import check_state, lanes, state_size
-from leastaction.run.drive import Part
+from leastaction.run.drive import Part, check_state, lanes, state_size
 from leastaction.run.plan import Plan
 from leastaction.run.standing import Block, Standing, Status
 from leastaction.run.starts import Starts

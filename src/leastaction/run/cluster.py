@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.events import Watch
-from leastaction.run.batches import lanes, prepare
-from leastaction.run.drive import Chunk, Part, Sink, stretch
+from leastaction.run.drive import Chunk, Part, Sink, lanes, prepare, stretch
 from leastaction.run.plan import Plan
 from leastaction.run.standing import HAPPENED, Block, Standing
 from leastaction.run.starts import Starts

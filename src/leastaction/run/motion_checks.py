@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -36,9 +35,9 @@ from leastaction.backends.status import STOPPED
 from leastaction.backends.stepper import Start
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.numbers.rounding import Digits
-from leastaction.run.batches import at_work
 from leastaction.run.standing import Standing
-from leastaction.systems import steppers
+from leastaction.systems.protocol import mechanics
+from leastaction.systems.protocol import stepper as stepper_of
 
 if TYPE_CHECKING:
     from leastaction.run.plan import Plan
@@ -120,7 +119,7 @@ def judge_energy(
             return
         t = clock.times(t, found).astype(float)
         taken = _without_walls(plan, starts, standing, before, ended, t, measured[:, :, 0]) if before else 0.0
-        _compare(balance, t, measured, lambda: _measured(plan, starts.params, _soon(plan, starts))[0, :, 1])
+        _compare(balance, t, measured, lambda wrong: _soon(plan, starts, wrong))
         balance[:, 0] += taken
 
 
@@ -181,9 +180,11 @@ def _without_walls(
     return taken
 
 
-def _compare(balance: FloatArray, t: FloatArray, measured: FloatArray, soon: Callable[[], FloatArray]) -> None:
-    """Put into the balance what E, K and rounding (moments, B, 3) at the times t (moments, B) tell; `soon` gives K
-    within the first step.
+def _compare(
+    balance: FloatArray, t: FloatArray, measured: FloatArray, soon: Callable[[NDArray[np.bool_]], FloatArray]
+) -> None:
+    """Put into the balance what E, K and rounding (moments, B, 3) at the times t (moments, B) tell; `soon` gives K of
+    some trajectories within their first step.
     """
     going, last = np.isnan(balance[:, 4]), len(t) - 1
     E = measured[:, :, 0]
@@ -193,7 +194,7 @@ def _compare(balance: FloatArray, t: FloatArray, measured: FloatArray, soon: Cal
     infinite = going & np.isinf(error)
     wrong = infinite | (going & (error > LARGE * size) & (error > noise))
     if wrong.any():  # a motion may be at rest in all stored states
-        size = np.where(np.logical_or.accumulate(wrong), np.fmax(size, soon()), size)
+        size = np.where(np.logical_or.accumulate(wrong), np.fmax(size, soon(np.asarray(wrong.any(axis=0)))), size)
         wrong &= infinite | (error > LARGE * size)
     ever, first, each = wrong.any(axis=0), wrong.argmax(axis=0), np.arange(len(going))
     upto = np.where(ever, first, last)
@@ -212,7 +213,7 @@ def _measured(plan: Plan, params: NDArray[Any], states: NDArray[Any]) -> FloatAr
     rows = plan.system.clock.motion(states).reshape(-1, 2 * n)
     q, p, params = rows[:, :n].copy(), rows[:, n:].copy(), np.tile(each, (len(states), 1))
     if isinstance(plan.reals, Digits):
-        at = [steppers.mechanics(system, values, plan.reals) for values in each] * len(states)
+        at = [mechanics(system, values, plan.reals) for values in each] * len(states)
         found = zip(*(_terms(one, plan.t0, *state) for one, *state in zip(at, q, p, strict=True)), strict=True)
         v, L, f, m = (np.array(part).astype(float) for part in found)
         q, p = q.astype(float), p.astype(float)
@@ -243,12 +244,15 @@ def _terms(at: Any, t: Any, q: NDArray[Any], p: NDArray[Any]) -> tuple[Any, ...]
     return v, (p * v).sum() - at.energy(q, p, t), at.force(q, 0 * q, t), at.momentum(q, 0 * q, t)
 
 
-def _soon(plan: Plan, starts: Starts) -> NDArray[Any]:
-    """The states of all trajectories within their first step, (1, B, 2n); NaN where that cannot be done."""
-    some = replace(plan, h=plan.h * plan.reals.array(GOLDEN)[()], row=Row.whole(plan.row.n), events=None, energies=())
-    stepper = at_work(some, starts, Standing.begin(some, starts))
-    stepper.advance(1, 0, 0, np.empty((len(starts), 1, some.row.width), plan.dtype))
-    return stepper.at()[None, :, : 2 * plan.row.n]
+def _soon(plan: Plan, starts: Starts, wrong: NDArray[np.bool_]) -> FloatArray:
+    """K of some trajectories within their first step, (B,); NaN where that cannot be done, and for the others."""
+    begin = np.concatenate([starts.q, starts.p], axis=1)
+    states, h = np.full(begin.shape, plan.reals.array(np.nan)[()]), plan.h * plan.reals.array(GOLDEN)[()]
+    for i in np.flatnonzero(wrong):
+        found = _steps(plan, plan.t0, begin[i], starts.params[i], h, 1)
+        if found is not None:
+            states[i] = found[-1]
+    return _measured(plan, starts.params, states[None])[0, :, 1]
 
 
 def judge_poles(plan: Plan, starts: Starts, standing: Standing, first: int, states: NDArray[Any]) -> None:
@@ -292,13 +296,13 @@ def _unresolved(
 def _steps(plan: Plan, t: Any, state: NDArray[Any], values: NDArray[Any], h: Any, count: int) -> NDArray[Any] | None:
     """The states of so many steps of length h, the first among them; None where one cannot be solved."""
     n = plan.row.n
-    at = steppers.mechanics(plan.system, values, plan.reals)
+    at = mechanics(plan.system, values, plan.reals)
     q, p = state[:n], state[n:]
     try:
         start = Start(t, q, p, at.velocity(q, p, t, values), h, values)
     except DegenerateLagrangianError:
         return None
-    stepper = steppers.stepper(plan.system, plan.method, start, Row.whole(n), at)
+    stepper = stepper_of(plan.system, plan.method, start, Row.whole(n), at)
     rows = np.empty((1, count + 1, 2 * n), plan.dtype)
     rows[0, 0] = state
     stepper.advance(count, 1, 0, rows)

@@ -1,6 +1,6 @@
 """Lagrangian: the user's functions and their parameters, as a system that runs can step.
 
-What follows from it: its Programs (`programs`), mechanics at a state (`mechanics`), many states at once (`many`).
+What follows from it: its Programs (`programs`), and mechanics at a state or at many (`mechanics`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from leastaction.backends.backend import Backend, backend
 from leastaction.backends.composed import ComposedStepper
 from leastaction.backends.fused.rk4 import rk4_program
 from leastaction.backends.galerkin import GalerkinStepper
-from leastaction.backends.native import fingerprint
 from leastaction.backends.rk4 import RK4Stepper
 from leastaction.backends.rows import Row
 from leastaction.backends.status import BRANCH, Failure
@@ -30,18 +29,16 @@ from leastaction.program import Builder, Program
 from leastaction.reading import entry, integer, mapping, numbers, text
 from leastaction.step.inputs import shapes_from, shapes_of
 from leastaction.systems.arguments import degrees, fewer, takes_time, values_of
-from leastaction.systems.beginning import check_start
 from leastaction.systems.defaults import Usual
-from leastaction.systems.failures import explained
 from leastaction.systems.forces import DRIVEN, check_inputs, taken, total_force, with_inputs
-from leastaction.systems.many import Many
+from leastaction.systems.mechanics import Mechanics, check_start
 
 if TYPE_CHECKING:
     from leastaction.systems.sums import Sum
     from leastaction.systems.sums import Term as SumTerm
 
 
-class Lagrangian(Many, Usual):
+class Lagrangian(Mechanics, Usual):
     """A mechanical system: a Lagrangian L(q, v) or L(t, q, v), its parameters, forces and constraints.
 
     The function is ordinary NumPy. It is called once, to be traced. The library differentiates the trace exactly and
@@ -412,7 +409,7 @@ class Lagrangian(Many, Usual):
 
     def explain(self, failure: Failure, h: float) -> tuple[str, str]:
         """Why a step that failed so could not be done, and what to try; h is a smaller step."""
-        reason, advice = explained(failure, h)
+        reason, advice = super().explain(failure, h)
         if failure.stage == BRANCH and self.n > 2:
             advice += (
                 ". Parts that are alike, some of them at rest, as in a chain: write L as la.Lagrangian.sum, which "
@@ -427,14 +424,6 @@ class Lagrangian(Many, Usual):
         programs = {name: None if program is None else program.to_json() for name, program in parts.items()}
         shapes = {name: list(shape) for name, shape in self.inputs.items()}
         return {"n": self.n, "name": self.name, "defaults": defaults, "inputs": shapes, **programs}
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays that a file has beside the header: none."""
-        return {}
-
-    def machine(self) -> str:
-        """The facts about the machine that decide the last bits of a run in float64."""
-        return fingerprint()
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value}" for name, value in self.params.items())

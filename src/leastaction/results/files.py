@@ -18,7 +18,7 @@ _INSTEAD = {
     ".h5": "path.to_xarray().to_netcdf(…) writes NetCDF, which is HDF5",
     ".hdf5": "path.to_xarray().to_netcdf(…) writes NetCDF, which is HDF5",
     ".mat": "scipy.io.savemat writes path.t, path.q and path.p",
-    ".parquet": "path.to_xarray().to_dataframe() gives a table to write",
+    ".parquet": "path.to_pandas().to_parquet(…) writes it",
     **dict.fromkeys((".xls", ".xlsx", ".ods"), "save a .csv, which spreadsheets read"),
     **dict.fromkeys((".txt", ".dat", ".tsv", ".json"), "save a .csv"),
     **dict.fromkeys((".npy", ".pkl", ".pickle", ".zip"), "save a .npz"),

@@ -20,6 +20,7 @@ from leastaction.linear.matrices import chosen_dofs
 from leastaction.methods import Galerkin, Method
 from leastaction.numbers.notation import BINARY_NUMBER, to_text, to_texts
 from leastaction.numbers.rounding import MOST_DIGITS, Reals, all_finite, reals
+from leastaction.printing import freedom
 from leastaction.reading import (
     contents,
     entry,
@@ -31,8 +32,7 @@ from leastaction.reading import (
     text,
     unpacked,
 )
-from leastaction.results import files
-from leastaction.results.looks import freedom
+from leastaction.results import files, tables
 from leastaction.run.advice import Advice, with_pace
 from leastaction.step.form import samples
 from leastaction.step.inputs import Inputs
@@ -42,6 +42,7 @@ from leastaction.systems.pace import OWN, STIFF, UNTIL, Paced
 from leastaction.systems.protocol import System, from_record
 
 if TYPE_CHECKING:
+    import pandas
     import xarray
     from matplotlib.axes import Axes
 
@@ -96,7 +97,8 @@ class Path:
 
     Methods
     -------
-    energy, work, velocity, acceleration, reaction, plot, show, to_html, animate, save, load, to_csv, to_xarray
+    energy, work, velocity, acceleration, reaction, plot, show, to_html, animate, save, load, to_csv,
+    to_pandas, to_xarray
 
     Notes
     -----
@@ -406,14 +408,17 @@ class Path:
 
         viewer.animate(self, file, draw, seconds, fps, dpi)
 
-    @documented("file")
-    def to_csv(self, file: str | os.PathLike[str]) -> None:
+    @documented("file", "columns")
+    def to_csv(self, file: str | os.PathLike[str], dofs: ArrayLike | None = None, names: Any = None) -> None:
         """Write a table with every digit, one row for each state: t, q, p, and the energy where the whole state is
         stored.
         """
-        from leastaction.results.csv import write_path
+        tables.write(self, file, dofs, names)
 
-        write_path(self, file)
+    @documented("columns")
+    def to_pandas(self, dofs: ArrayLike | None = None, names: Any = None) -> pandas.DataFrame:
+        """The table of `to_csv` as a pandas DataFrame with the index t. Needs the extra ``leastaction[pandas]``."""
+        return tables.frame(self, dofs, names)
 
     def to_xarray(self) -> xarray.Dataset:
         """The path as an xarray Dataset with the coordinates t and dof. Needs the extra ``leastaction[xarray]``."""
@@ -424,7 +429,7 @@ class Path:
         energy = {"energy": ("t", self.energy())} if self.output is None else {}
         return xarray.Dataset(
             {"q": (("t", "dof"), self.q), "p": (("t", "dof"), self.p), **energy},
-            coords={"t": self.t, "dof": np.arange(self.system.n) if self.output is None else self.output},
+            coords={"t": self.t, "dof": tables.dof_labels(self)},
             attrs={"method": self.method.name, "h": self.h, "every": self.every, "system": self.system.name},
         )
 
@@ -440,10 +445,8 @@ class Path:
             "run.csv" is a table of t, q and p alone. Other endings are refused.
         """
         if files.kind(file) == files.TABLE:
-            from leastaction.results.csv import write_table
-
             with files.replacing(file) as stream:
-                write_table(self, stream)
+                tables.write_table(self, stream)
             return
         if self.pace is not None:
             replace(self.pace, advice=self.advice).save(file)

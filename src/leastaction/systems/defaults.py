@@ -22,6 +22,7 @@ class Usual:
     """A system in time, of which nothing is known before a run."""
 
     n: int
+    names: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     constraints: Program | None = None
 

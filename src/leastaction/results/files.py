@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path as FilePath
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from leastaction import disk
+from leastaction.reading import contents, entry, unpacked
 
 TABLE, WHOLE = "csv", "npz"
 _KNOWN = {".csv": TABLE, ".npz": WHOLE, "": WHOLE}
@@ -51,7 +53,22 @@ def replacing(file: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         yield stream
 
 
-def require_whole(data: bytes) -> None:
+def loaded(file: str | os.PathLike[str], made: Callable[[Mapping[str, Any], Any, int], Any]) -> Any:
+    """What is made of the arrays of a saved file, its header and its length in bytes; a file may come from anybody."""
+    if FilePath(file).is_dir():
+        raise ValueError(f"{os.fspath(file)} is a folder, not a path saved by leastaction; la.open opens an archive")
+    try:
+        data = contents(FilePath(file))
+        _require_whole(data)
+        arrays = unpacked(data)
+        return made(arrays, json.loads(str(entry(arrays, "header"))), len(data))
+    except (FileNotFoundError, PermissionError):
+        raise
+    except Exception as error:
+        raise ValueError(f"{os.fspath(file)} is not a path saved by leastaction, or is damaged: {error}") from error
+
+
+def _require_whole(data: bytes) -> None:
     """Refuse, in plain words, what cannot be a saved path: a saved path is NPZ, a kind of ZIP file."""
     begin = data[:256]
     if begin.startswith(b"PK"):

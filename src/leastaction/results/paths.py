@@ -75,7 +75,7 @@ class Paths:
 
     Methods
     -------
-    energy, plot, show, to_html, to_csv, to_pandas, to_xarray
+    energy, plot, show, to_html, save, load, to_csv, to_pandas, to_xarray
 
     Examples
     --------
@@ -240,6 +240,40 @@ class Paths:
         from leastaction.results.plots import plot_paths
 
         return plot_paths(self, what, ax, most, **options)
+
+    @documented("file")
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write all trajectories to one file, as `Path.save` writes one: "runs.npz" keeps everything, "runs.csv" is a
+        table of trajectory, t, q and p alone.
+        """
+        from leastaction.results.saved_paths import save
+
+        save(self, file)
+
+    @classmethod
+    def load(cls, file: str | os.PathLike[str]) -> Paths:
+        """Read back what `Paths.save` wrote. The file may come from anybody, as for `Path.load`.
+
+        Parameters
+        ----------
+        file : path
+            A file that `Paths.save` wrote.
+
+        Raises
+        ------
+        ValueError
+            The file is damaged, or holds no ensemble.
+        """
+        from leastaction.results import files
+        from leastaction.results.saved_paths import fields
+
+        def made(arrays: Any, header: Any, length: int) -> Paths:
+            found = fields(arrays, header)
+            own = found["pace"]
+            return cls(**found | {"pace": None if own is None else cls(**own)})
+
+        loaded: Paths = files.loaded(file, made)
+        return loaded
 
     def to_xarray(self) -> xarray.Dataset:
         """The paths as an xarray Dataset with the coordinates trajectory, t and dof. Needs the extra

@@ -833,6 +833,20 @@ def test_a_force_alone_is_a_term():
     assert path.p[-1] == pytest.approx(np.exp(-1.0) * np.ones(3), abs=1e-12)
 
 
+def test_a_rayleigh_function_is_the_force_that_it_stands_for():
+    masses = la.Term(kinetic, over=np.arange(3), params={"m": 1.0})
+    pairs = [[0, 1], [1, 2]]
+    by = la.Term(over=pairs, dissipation=lambda q, v, c: 0.5 * c * (v[1] - v[0]) ** 2, params={"c": 0.5})
+    force = la.Term(over=pairs, force=lambda q, v, c: c * (v[1] - v[0]) * np.array([1.0, -1.0]), params={"c": 0.5})
+    ends = [
+        la.integrate(la.Lagrangian.sum([masses, one], n=3), "P3N3Q6Gau", np.zeros(3), v0=np.arange(3.0), h=0.1, t_end=1)
+        for one in (by, force)
+    ]
+    assert ends[0].p[-1] == pytest.approx(ends[1].p[-1], abs=1e-14)
+    with pytest.raises(TypeError, match="dissipation must be a function"):
+        la.Term(over=pairs, dissipation=0.5)
+
+
 # Documentation and examples.
 
 ROOT = Path(__file__).parents[2]

@@ -22,6 +22,7 @@ from leastaction.linear.factor import factor
 from leastaction.linear.forcing import Load, Rayleigh, as_load, at_times
 from leastaction.linear.matrices import chosen_dofs, free, is_sparse, symmetric
 from leastaction.methods import Method
+from leastaction.printing import freedom
 
 if TYPE_CHECKING:
     from leastaction.linear.system import Quadratic
@@ -196,9 +197,7 @@ def reactions(path: Stored, fixed: Any, M: Any, K: Any, *, C: Any = None, f: Any
     held = np.setdiff1d(np.arange(n), keep)
     system: Quadratic = path.system
     if system.n != len(keep):
-        raise ValueError(
-            f"the path is one of {system.n} degrees of freedom; without the fixed ones {len(keep)} are left"
-        )
+        raise ValueError(f"the path is one of {freedom(system.n)}; without the fixed ones {len(keep)} are left")
     stored = keep[_stored(path)]
     mass, stiffness = symmetric(M, "M"), symmetric(K, "K")
 

@@ -90,6 +90,7 @@ class Usual:
     """A system in time, of which nothing is known before a run."""
 
     n: int
+    names: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     constraints: Program | None = None
     inputs: Mapping[str, tuple[int, ...]] = MappingProxyType({})  # nothing drives the system from outside

@@ -36,6 +36,7 @@ class System(Protocol):
     m                  how many constraints hold
     constraints        these, as one Program of (t, q, params); None where there are none, or rows of a sum have them
     name               for people
+    names              of the coordinates, in tables and pictures; () where none are given
     linear             whether its equations of motion are linear
     depends_on_time    whether t occurs in its equations of motion
     mass_varies_with_velocity   whether L is not quadratic in v
@@ -60,6 +61,8 @@ class System(Protocol):
     def m(self) -> int: ...
     @property
     def name(self) -> str: ...
+    @property
+    def names(self) -> tuple[str, ...]: ...
     @property
     def constraints(self) -> Program | None: ...
     @property
@@ -225,7 +228,7 @@ def from_record(record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -
         return Sum.from_record(record, arrays)
     if "pace" in record:
         return Paced.from_record(record)
-    return Lagrangian.from_record(record) if "program" in record else from_arrays(arrays)
+    return Lagrangian.from_record(record) if "program" in record else from_arrays(arrays, record.get("names", []))
 
 
 def mechanics(system: System, values: Any, reals: Reals) -> Any:

@@ -121,7 +121,8 @@ def _stored_look(seen: Look, path: Path) -> Look:
     """The look of a path that stores only some degrees of freedom: named by their numbers, without a drawing."""
     if path.output is None:
         return seen
-    return Look(title=seen.title, names=tuple(f"q{looks.subscript(int(j))}" for j in path.output), unknown=True)
+    names, momenta = (tuple(word(int(j)) for j in path.output) for word in (seen.name, seen.momentum))
+    return Look(title=seen.title, names=names, momenta=momenta, unknown=True)
 
 
 def _run(path: Path, seen: Look, made: Drawing, options: SceneOptions, megabytes: float, pack: Pack) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import leastaction as la
 from leastaction.linear.choice import chosen, excited
 from leastaction.methods.oscillator import exact_step
 from linear_systems import shaken_beam
-from seeds import fresh_generator
+from seeds import generator
 from thrift import rest_slow
 from tolerances import error_of
 
@@ -51,7 +51,7 @@ def test_the_error_of_one_step_is_that_of_its_rational_function(s):
 
 def test_the_error_of_a_start_is_that_of_the_run():
     """Mode by mode, without damping; backward, too."""
-    rng = fresh_generator()
+    rng = generator()
     A = rng.normal(size=(12, 12))
     system = la.Quadratic(np.diag(rng.uniform(0.5, 2, 12)), A @ A.T + np.eye(12) / 4)
     q, p = rng.normal(size=(2, 12))

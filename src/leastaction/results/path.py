@@ -260,7 +260,8 @@ class Path:
         Notes
         -----
         In stiff systems M⁻¹(f − Cv − Kq) would multiply the rounding of q. So a is found without modes that are far
-        quicker than the motion, to a thousandth of its largest value where that is possible.
+        quicker than the motion, to a thousandth of the largest value asked for where that is possible. What hardly
+        moves, as near a clamped end, is best asked for alone.
 
         Examples
         --------

@@ -5,7 +5,6 @@ What follows from it: its Programs (`programs`), mechanics at a state (`mechanic
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
@@ -383,7 +382,7 @@ class Lagrangian(Many, Usual):
         """How so many trajectories side by side are stepped in float64 by one native function; None where a step is too
         long to be written out, and for methods outside the family.
         """
-        if isinstance(method, RungeKutta4) or os.environ.get("LEASTACTION_ENGINE") != "forms":
+        if isinstance(method, RungeKutta4):
             return None
         root, phases = (method.root, len(method.parts)) if isinstance(method, Composition) else (method, 1)
         return engine(self, root, width, energy=energy, phases=phases, varied=varied)

@@ -39,7 +39,7 @@ from leastaction.backends.fused.shifted_systems import (
     slopes_at,
 )
 from leastaction.engine.form import Blocks, Form, Values
-from leastaction.engine.verdict import judged, wanted
+from leastaction.engine.verdict import TINY, judged, wanted
 from leastaction.program import Builder, Program, Value, dot
 from leastaction.step.form import stencils
 from leastaction.step.prediction import WHOLE, Prediction
@@ -48,6 +48,7 @@ from leastaction.step.rows import Row, Rows, Table, apply, numbers, size, total
 DENSE = 4  # coordinates up to which shifted systems are inverted as a whole, and every node has a mass of its own
 SOFT_PATIENCE, HARD_PATIENCE = 8, 32  # further iterations that are worth more than the next way of solving
 LONGEST_MARCH = 12_000  # instructions of a march that are worth compiling
+WILD = 16.0  # a march that leads further, in lengths of the latest steps, is not a motion: h times a frequency is large
 
 FloatArray = NDArray[np.float64]
 
@@ -234,7 +235,7 @@ class Gauss(Form):
         B, rows, x = self.opened()
         n, twice = self.n, not first and not self.soft
         if marching:
-            V = self._marched(B, rows, x)
+            V = self._tamed(rows, x, self._marched(B, rows, x))
             Z = [self._along(rows, row) for row in V]
         else:
             Z, V = self.by_coordinate(x["Z"]), self.by_coordinate(x["V"])
@@ -269,6 +270,13 @@ class Gauss(Form):
         after |= {"Z": [y for row in new for y in row], "V": [y for row in V for y in row]}
         after |= {"E": E} if first else {}
         return self._iterated(B, x, after, first, hard=marching or self.soft)
+
+    def _tamed(self, rows: Rows, x: Values, V: Sequence[Row]) -> list[Row]:
+        """V, or rest where that leads too far: the first iteration finds the step of the equations linearised there."""
+        units = numbers(rows, [x["h"][0] / a.op("max", TINY) for a in x["scale"]], self.n)
+        farthest = rows.largest([abs(a) * abs(u) for row, u in zip(V, units, strict=True) for a in row])
+        wild = (x["started"][0].op("ne", 0.0)) & ~(farthest < WILD)
+        return [[wild.where(0.0, a) for a in row] for row in V]
 
     def _middle(self, rows: Rows, x: Values, V: Sequence[Row]) -> Values:
         """What the node reads in the middle of the step."""

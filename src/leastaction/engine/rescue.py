@@ -8,8 +8,8 @@ continuation  steps x h that grow from x → 0 to 1, each extrapolated from thos
               is connected with the motion
 
 A root is trusted where Newton's iteration contracts at once (`newton`) and the determinant of ∂R/∂z has the sign
-that it has for h → 0. A continuation goes past a change of that sign where its steps are so small that the motion is seen to
-pass there, as one that rests where it is unstable. With `branch="any"` any root is trusted.
+that it has for h → 0. A continuation goes past a change of that sign where its steps are so small that the motion is
+seen to pass there, as one that rests where it is unstable. With `branch="any"` any root is trusted.
 """
 
 from __future__ import annotations

@@ -134,10 +134,10 @@ class Engine:
         one, two = (self.form.rows.numbers(h) for h in (1.0, 2.0))
         return one, np.select([(two == one * 2.0**k).all(axis=1) for k in (0, 1)], [0.0, 1.0], -1.0)
 
-    def tables_in_passing(self, h: float) -> FloatArray:
-        """Tables for a single step, quickly: their last bits are not those by which a long run keeps its energy."""
+    def tables_in_passing(self, lengths: FloatArray) -> FloatArray:
+        """Tables for single steps, quickly: their last bits are not those by which a long run keeps its energy."""
         one, power = self._unit_tables
-        return np.broadcast_to(one * (h**power)[:, None], (len(one), self.lanes))
+        return one * lengths[:, None, None] ** power[:, None]
 
     def packed(self, x: FloatArray) -> FloatArray:
         """q or p of the trajectories side by side, (width, n), as a block, (values, lanes)."""
@@ -146,6 +146,14 @@ class Engine:
         found = np.zeros(self.form.rows.length(self.step.n) * self.lanes)
         found[: self.step.n] = x[0]
         return found.reshape(-1, self.lanes)
+
+    def packed_alone(self, x: FloatArray) -> FloatArray:
+        """q or p of K states of one trajectory each, (K, n), as blocks, (K, values, lanes)."""
+        if not self.form.side:
+            return x[:, :, None]
+        found = np.zeros((len(x), self.form.rows.length(self.step.n) * self.lanes))
+        found[:, : self.step.n] = x
+        return found.reshape(len(x), -1, self.lanes)
 
     def unpacked(self, block: FloatArray) -> FloatArray:
         """The same from a block of one state, (width, n)."""

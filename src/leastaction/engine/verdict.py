@@ -114,4 +114,3 @@ def power(x: Value, k: int) -> Value:
 
 def _largest(rows: Rows, units: Sequence[Value], of: Sequence[Row]) -> Value:
     return rows.largest([abs(d) * u for row, u in zip(of, units, strict=True) for d in row if isinstance(d, Value)])
-

@@ -230,6 +230,7 @@ class FormStepper:
             return
         before = self.states[which].copy(), self._phase[which].copy(), self._unbegun[which].copy()
         self._prepare(which, now[which], EASY, end)
+        hard = self._hard
         done, why = self._called(which)
         sound = np.isfinite(self.states[which, 0, : self.engine.places["carry"].start]).all(axis=(1, 2))
         for k, g in enumerate(which.tolist()):
@@ -237,18 +238,21 @@ class FormStepper:
                 counts[g][going[g]] = now[g] + done[k]
             else:
                 snapshot = Snapshot(before[0][k], int(before[1][k]), bool(before[2][k]))
-                self._group(g, int(now[g]), end, snapshot, (int(done[k]), int(why[k])))
+                self._group(g, int(now[g]), end, snapshot, (int(done[k]), int(why[k])), hard)
 
     def _group(
-        self, g: int, now: int, end: int, before: Snapshot | None = None, ran: tuple[int, int] | None = None
+        self, g: int, now: int, end: int, before: Snapshot | None = None, ran: tuple[int, int] | None = None,
+        hard: bool = False,
     ) -> None:  # fmt: skip
         """One group from a step on; it ends early where an event may lie. `ran` is how its native run ended that began
-        with the states `before`.
+        with the states `before`, with the hard way or without.
         """
         lanes = slice(g * self.lanes, min((g + 1) * self.lanes, self.size))
         enter, begun = EASY, now
         before = before or self._snapshot(g)
         while now < end:
+            if ran is None:
+                hard = self._hard
             done, why = ran or self._native(g, now, end, enter)
             ran = None
             if not np.isfinite(self.states[g, 0, : self.engine.places["carry"].start]).all() and done:
@@ -263,7 +267,7 @@ class FormStepper:
             if why == LOOK:
                 return
             if why == FAILED:
-                if not self._hard and enter == EASY and self.engine.hard:
+                if not hard and enter == EASY and self.engine.hard:
                     self._hard, enter = True, HARD
                     if self.lanes == 1:
                         self.block(g, "resting", int(self._phase[g]))[:] = RESTING

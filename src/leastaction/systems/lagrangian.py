@@ -5,7 +5,6 @@ What follows from it: its Programs (`programs`), and mechanics at a state or at 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, cast
@@ -392,7 +391,7 @@ class Lagrangian(Mechanics, Usual):
         """How so many trajectories side by side are stepped in float64 by one native function; None where a step is too
         long to be written out, and for methods outside the family.
         """
-        if isinstance(method, RungeKutta4) or os.environ.get("LEASTACTION_ENGINE") != "forms":
+        if isinstance(method, RungeKutta4):
             return None
         root = require_member(method.root, "a step in one native function")
         return engine(self, root, width, energy=energy, phases=len(method.parts), varied=varied)

@@ -81,7 +81,7 @@ def test_accelerations_of_a_coordinate_that_hardly_moves_are_right_or_refused():
 
 @pytest.mark.parametrize("amplitude", [1e-2, 1.0])
 def test_quick_modes_of_the_motion_are_kept(amplitude):
-    """A mode thousands of times as quick as the first, with as large an acceleration or a part of it, is no rounding."""
+    """A mode thousands of times as quick as the first, with as large an acceleration or a part of it: no rounding."""
     from scipy.linalg import eigh
 
     n = 200

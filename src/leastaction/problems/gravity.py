@@ -116,7 +116,7 @@ def _kepler(n: int, k: Any, a: Any, e: Any, i: Any, q0: Any, p0: Any) -> Parts:
         settings=settings,
         invariants={
             "energy": kepler_energy,
-            **{f"angular-momentum{axis}": lambda x, c, q, p, i=i: _cross(q, p)[i] for axis, i in around.items()},
+            **{f"angular-momentum{axis}": lambda *at, i=i: _cross(*at[2:])[i] for axis, i in around.items()},
             **{f"laplace-runge-lenz-{axis}": lambda *at, i=i: lenz(*at)[i] for i, axis in enumerate("xyz"[:n])},
         },
         solution=kepler_motion,

@@ -73,7 +73,7 @@ def test_every_way_decides_as_the_eigenvalues_do(model, monkeypatch):
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 12), share=st.sampled_from(NEAR))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_random_pencils(seed, n, share):
     rng = np.random.default_rng(seed)
     M, K = random_definite(rng, n), semidefinite(rng, n, max(1, n - 2))

@@ -39,7 +39,7 @@ def test_sparse_equals_dense(name, damping):
     np.testing.assert_array_equal(a.t, b.t)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(matrices(), st.sampled_from(["newmark", "simpson", "P2N2Q4Gau", "P3N3Q6Gau", "P3N4Q6Lob"]))
 def test_random_systems_sparse_equals_dense_and_conserve_phi(MK, name):
     M, K = MK

@@ -54,7 +54,7 @@ def test_simpsons_equations_18_and_25_and_the_two_variants_agree(MK):
     np.testing.assert_allclose(second.Phi, first.Phi[4:], rtol=1e-13, atol=1e-13)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(matrices())
 def test_propositions_1_to_6_definiteness_and_symplecticity(MK):
     """Within (40), X and Y are symmetric, X positive definite, Y positive (semi)definite, and ΦᵀJΦ = J."""

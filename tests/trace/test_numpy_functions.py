@@ -25,7 +25,7 @@ from leastaction.trace.function import ANY, Role
 from leastaction.trace.numpy_functions import ADJUGATE_LIMIT, BITWISE, ELEMENTWISE, OWN_CODE
 from leastaction.trace.numpy_functions import FUNCTIONS as OWN_RULES
 from leastaction.trace.scalar import Scalar, is_logical
-from seeds import fresh_generator
+from seeds import generator
 
 CASES = 8  # of each function; `slow` tries so many times more
 MORE = 15
@@ -590,24 +590,24 @@ def check(name, rng, cases, values=floats, logical=False):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_tracing_agrees_with_numpy(name):
-    check(name, fresh_generator(), CASES)
+    check(name, generator(), CASES)
 
 
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in FINITE_ONLY])
 def test_tracing_agrees_with_numpy_at_special_numbers(name):
     """At NaN, ±∞, ±0, whole numbers and ties."""
-    check(name, fresh_generator(), CASES, special)
+    check(name, generator(), CASES, special)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_tracing_agrees_with_numpy_on_logical_operands(name):
-    check(name, fresh_generator(), CASES, logical=True)
+    check(name, generator(), CASES, logical=True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_tracing_agrees_with_numpy_at_length(name):
-    rng = fresh_generator()
+    rng = generator()
     check(name, rng, CASES * MORE)
     check(name, rng, CASES * MORE, logical=True)
     if name not in FINITE_ONLY:
@@ -616,7 +616,7 @@ def test_tracing_agrees_with_numpy_at_length(name):
 
 def test_the_functions_are_answered_and_not_refused():
     """The comparison is no comparison if everything is refused: all but the functions in REFUSED answer."""
-    rng = fresh_generator()
+    rng = generator()
     silent = [name for name in FUNCTIONS if name not in REFUSED and not any(check(name, rng, 8) for _ in range(50))]
     assert not silent, f"no case of {silent} was answered"
 
@@ -674,7 +674,7 @@ def expression(rng, depth, leaves, of_one, of_two):
 
 def random_expressions(count):
     """Numbers and truth values in random expressions: the value of NumPy, or a refusal."""
-    rng, answered = fresh_generator(), 0
+    rng, answered = generator(), 0
     for _ in range(count):
         text = expression(rng, int(rng.integers(1, 4)), ARRAYS, OF_ONE, OF_TWO)
         function = eval(f"lambda x, y: {text}", {"np": np})

@@ -44,7 +44,7 @@ from leastaction.numbers.precision import flint_bits
 from leastaction.numbers.rounding import Digits, all_finite
 from leastaction.printing import table
 from leastaction.results.path import Path
-from leastaction.run.checks import number
+from leastaction.run.plan import number
 from leastaction.step.form import step_of
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import check_system

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ from leastaction.methods import Galerkin, Method
 from leastaction.methods import method as by_name
 from leastaction.numbers.rounding import FLOAT64, Reals
 from leastaction.step.samples import Samples
+from leastaction.systems.arguments import coordinate_names
 from leastaction.systems.defaults import Usual
 
 if TYPE_CHECKING:
@@ -58,6 +60,8 @@ class Quadratic(Usual):
     f : callable, tuple, Load, Samples or array_like, optional
         Load: a function of t that returns n numbers, `la.Samples` with values (m, n) or the pair (times, values) of
         cubic ones, a vector times a record (`la.linear.Load`), or a constant vector.
+    names : sequence of str, optional
+        Names of the degrees of freedom: tables, plots, pages and files use them.
 
     Attributes
     ----------
@@ -113,7 +117,7 @@ class Quadratic(Usual):
     >>> path = la.integrate(system, "simpson", q0=[0.1, 0.0], v0=[0.0, 0.0], h=0.01, t_end=10)
     """
 
-    def __init__(self, M: Any, K: Any, *, C: Any = None, f: Any = None) -> None:
+    def __init__(self, M: Any, K: Any, *, C: Any = None, f: Any = None, names: Sequence[str] | None = None) -> None:
         mass, stiffness = symmetric(M, "M"), symmetric(K, "K")
         damping = C if C is None or isinstance(C, Rayleigh) else symmetric(C, "C")
         self.n: int = mass.shape[0]
@@ -121,6 +125,7 @@ class Quadratic(Usual):
             if a is not None and not isinstance(a, Rayleigh) and a.shape[0] != self.n:
                 other = ". Damping αM + βK is C=la.linear.Rayleigh(α, β)" if name == "C" else ""
                 raise ValueError(f"M and {name} must have the same size; got {mass.shape} and {a.shape}{other}")
+        self.names = coordinate_names(names, self.n)
         self.mass_diagonal = diagonal(mass)
         require_positive_definite(mass if self.mass_diagonal is None else self.mass_diagonal, "M")
         require_positive_semidefinite(stiffness, "K")
@@ -277,11 +282,6 @@ class Quadratic(Usual):
     m = 0  # constraints
     mass_varies_with_velocity = False
 
-    @property
-    def inputs(self) -> dict[str, tuple[int, ...]]:
-        """None: what drives a linear system is its load f."""
-        return {}
-
     def check_inputs(self) -> None:
         """Refuse inputs."""
         raise ValueError(
@@ -342,14 +342,6 @@ class Quadratic(Usual):
         """Refuse a step that is too large for the highest frequency."""
         require_stable(self.propagator(method, h))
 
-    @property
-    def mass_varies_with_position(self) -> bool:
-        """Not for what it is asked for: a pole of a chart."""
-        return False
-
-    def engine(self, method: Method, width: int = 1, energy: bool = False, varied: int = 0) -> None:
-        """None: no native function of a whole run steps this system."""
-
     def backend(self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False) -> None:
         """None: a step is a matrix."""
 
@@ -368,7 +360,7 @@ class Quadratic(Usual):
 
     def record(self) -> dict[str, Any]:
         """What a file's header says of the system."""
-        return {"n": self.n, "name": self.name, "defaults": {}, "sparse": self.sparse}
+        return {"n": self.n, "name": self.name, "names": list(self.names), "defaults": {}, "sparse": self.sparse}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What a file has beside the header: the matrices and the load."""

@@ -108,21 +108,19 @@ def _kepler(n: int, k: Any, a: Any, e: Any, i: Any, q0: Any, p0: Any) -> Parts:
         settings |= {"q0": q0, "p0": p0}
         _check_bound(k, q0, p0)
     around = {f"-{axis}": i for i, axis in enumerate("xyz")} if n == 3 else {"": 2}
-    momentum = {f"angular-momentum{axis}": _component(lambda x, c, q, p: _cross(q, p), i) for axis, i in around.items()}
-    vector = {f"laplace-runge-lenz-{axis}": _component(lenz, i) for i, axis in enumerate("xyz"[:n])}
     return Parts(
         lagrangian=kepler_lagrangian,
         q0=q0,
         p0=p0,
         params={"k": k},
         settings=settings,
-        invariants={"energy": kepler_energy, **momentum, **vector},
+        invariants={
+            "energy": kepler_energy,
+            **{f"angular-momentum{axis}": lambda *at, i=i: _cross(*at[2:])[i] for axis, i in around.items()},
+            **{f"laplace-runge-lenz-{axis}": lambda *at, i=i: lenz(*at)[i] for i, axis in enumerate("xyz"[:n])},
+        },
         solution=kepler_motion,
     )
-
-
-def _component(vector: Any, i: int) -> Any:
-    return lambda *state: vector(*state)[i]
 
 
 def _check_bound(k: Any, q0: Any, p0: Any) -> None:

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from leastaction.errors import StepFailed
 from leastaction.events import Event, Impact
 from leastaction.numbers.rounding import FLOAT64
+from leastaction.results.assembly import execute
 from leastaction.results.path import Path
 from leastaction.run.advice import EPS
-from leastaction.run.checks import number
+from leastaction.run.plan import number
 from leastaction.run.starts import begin
-from leastaction.single import run_one
 from leastaction.systems.pace import AUTO, paced, worth_a_pace
 from leastaction.systems.protocol import System
 from leastaction.tolerance.constants import FEW, ITERATIONS, ROWS
@@ -214,7 +214,7 @@ class One(Trials):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                path = run_one(
+                path = execute(
                     self.system, method, start, h=self._signed(h), t_end=self.t_end, t0=self.t0, params=self.params,
                     pace=pace, most=steps, hasty=not self.system.has_tangent, **self._kept(h),
                 )  # fmt: skip
@@ -235,7 +235,7 @@ class One(Trials):
 
     def whole(self, method: str, h: float, pace: Any, **options: Any) -> Path:
         """The user's own run."""
-        return run_one(
+        return execute(
             self.system, method, self.given, h=self._signed(h), t_end=self.t_end, t0=self.t0, params=self.params,
             pace=pace, **options,
         )  # fmt: skip

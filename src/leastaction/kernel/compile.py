@@ -292,6 +292,7 @@ def _compiled(text: Callable[[], str], symbol: str, key: str, effort: Effort, ki
     name = cache.key("object", fingerprint() if kind == "native" else f"{compiler()} {kind}", repr(effort), symbol, key)
     code = cache.load(name)
     if code is None:
+        cache.missed()
         code = _object_code(text(), symbol, effort, kind)
         cache.store(name, code)
     return code

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from leastaction.errors import StoreError
 from leastaction.results.assembly import from_archive, shown
 from leastaction.results.paths import Paths
 from leastaction.results.stored_path import StoredPath
@@ -19,7 +20,6 @@ from leastaction.run.view import view
 from leastaction.run.waiting import compiling, preparing
 from leastaction.step.inputs import Inputs, check_span, points_of, read_inputs
 from leastaction.store.archive import Archive
-from leastaction.store.errors import StoreError
 from leastaction.store.header import interpreting
 from leastaction.version import __version__
 

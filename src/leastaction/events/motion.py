@@ -138,18 +138,13 @@ def _next_places(x1: Any, x2: Any, x3: Any, f1: Any, f2: Any, f3: Any, near: Any
     """The places between x1 and x2 to look at next, not nearer to either than `near` half: by inverse quadratic
     interpolation where the function is nearly enough linear for it, else by bisection.
     """
-    apart = (f1 != f2) & (f2 != f3) & (f1 != f3) & (x2 != x3)
-
-    def over(x: Any) -> Any:
-        return 1 / np.where(apart, x, x1 * 0 + 1)
-
-    xi, phi = (x1 - x2) * over(x3 - x2), (f1 - f2) * over(f3 - f2)
-    inverse = f1 * over(f2 - f1) * f3 * over(f2 - f3)
-    inverse = inverse + (x3 - x1) / (x2 - x1) * f1 * over(f3 - f1) * f2 * over(f3 - f2)
-    smooth = apart & (phi * phi < xi) & ((1 - phi) * (1 - phi) < 1 - xi)
-    least = near / abs(x2 - x1) / 2
-    part = np.minimum(np.maximum(np.where(smooth, inverse, 0.5), least), 1 - least)
-    return np.asarray(x1 + part * (x2 - x1))
+    dx, df, ends = x3 - x2, f3 - f2, f3 - f1
+    dx[dx == 0], df[df == 0], ends[ends == 0] = np.inf, np.inf, np.inf  # bisection
+    length, xi, phi = x2 - x1, (x1 - x2) / dx, (f1 - f2) / df
+    inverse = f1 / (f2 - f1) * (-f3 / df + (x3 - x1) / length * (f2 - f1) / ends * f2 / df)
+    part = np.where((phi * phi < xi) & ((1 - phi) ** 2 < 1 - xi), inverse, 0.5)
+    least = near / abs(length) / 2
+    return np.asarray(x1 + np.minimum(np.maximum(part, least), 1 - least) * length)
 
 
 def held_rows(system: Any, evaluate: Callable[[Program], NDArray[Any]]) -> NDArray[Any]:

@@ -31,8 +31,8 @@ from leastaction.reading import entry, floats, integer, listing, mapping, number
 from leastaction.step.form import Summand
 from leastaction.systems.arguments import Parameters, Params, states_of, values_of
 from leastaction.systems.defaults import Usual
+from leastaction.systems.frequencies import fastest_of_sum
 from leastaction.systems.lagrangian import Lagrangian
-from leastaction.systems.sums.frequencies import fastest
 from leastaction.systems.sums.term import Term
 
 FloatArray = NDArray[np.float64]
@@ -304,7 +304,7 @@ class Sum(Parameters, Usual):
     ) -> float:
         """The largest frequency or growth rate of the linearised motion at its start, or soon after."""
         if not self.has_tangent:
-            return fastest(self, t, q, v, params)
+            return fastest_of_sum(self, t, q, v, params)
         return self.expanded().frequency(t, q, p, v, params, length)
 
     def begin(

@@ -39,6 +39,8 @@ t : number, default 0
     (K, …), one for each.""",
     "method": """method : str or method
     The method.""",
+    "moved": """system : Lagrangian, Quadratic or Sum
+    What moves.""",
     "params": """params : mapping, optional
     Values of parameters, in place of the defaults.""",
     "r": """r : int

@@ -29,10 +29,12 @@ from leastaction.numbers.rounding import FLOAT64
 from leastaction.program import Builder, Program
 from leastaction.reading import entry, floats, integer, listing, mapping, numbers, text
 from leastaction.step.form import Summand
-from leastaction.systems.arguments import Parameters, Params, states_of, values_of
+from leastaction.systems.arguments import Params, values_of
 from leastaction.systems.defaults import Usual
 from leastaction.systems.frequencies import fastest_of_sum
 from leastaction.systems.lagrangian import Lagrangian
+from leastaction.systems.mechanics import states_of
+from leastaction.systems.programs import Parameters
 from leastaction.systems.sums.term import Term
 
 FloatArray = NDArray[np.float64]

@@ -14,7 +14,7 @@ from ensembles import KEPLER, PENDULUM
 from leastaction.backends.backend import backend
 from leastaction.backends.trajectories import single_steps
 from leastaction.events import watch
-from seeds import fresh_generator
+from seeds import generator
 
 
 def pendulum(q, v, g):
@@ -332,7 +332,7 @@ def test_no_crossing_is_lost_that_a_finer_run_sees(system, method, digits, h, dr
 
     A pair of crossings counts where the function goes further beyond zero between them than the coarse run is off.
     """
-    rng = fresh_generator()
+    rng = generator()
     a, b, c = rng.normal(size=(3, 5))
 
     def g(t, q, p):

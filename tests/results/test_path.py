@@ -1,8 +1,6 @@
 """Path: saved and loaded to the bit, refused when damaged, converted and drawn."""
 
 import os
-import subprocess
-import sys
 
 import matplotlib
 
@@ -15,6 +13,7 @@ import pytest
 import leastaction as la
 from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.backends.stepper import Start
+from processes import printed_by
 from systems import case
 
 
@@ -48,8 +47,7 @@ def test_load_in_a_fresh_process(path, tmp_path):
         "p = la.Path.load(sys.argv[1])\n"
         "print(p.energy().tobytes().hex(), p(np.linspace(0.3, 2.8, 40)).tobytes().hex())"
     )
-    command = [sys.executable, "-c", code, str(tmp_path / "run.npz")]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout.split()
+    printed = printed_by(code, tmp_path / "run.npz").split()
     assert printed == [path.energy().tobytes().hex(), path(TIMES).tobytes().hex()]
 
 

@@ -256,7 +256,7 @@ def test_root_is_the_continued_one(method):
     system = la.Lagrangian(pendulum, n=1, params={"g": 1.0})
     table = la.method(method).table
 
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=25)
     @given(q=st.floats(-3, 3), p=st.floats(-2, 2), h=st.floats(0.5, 5))
     def check(q, p, h):
         z, nearest = follow(table, np.sin, np.cos, q, p, h)

@@ -7,7 +7,7 @@ import pytest
 
 import leastaction as la
 from leastaction.run import motion_checks
-from seeds import fresh_generator
+from seeds import generator
 
 LARGE = motion_checks.LARGE
 FALL = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + 1 / q[0], n=1)
@@ -194,7 +194,7 @@ def in_units(q, v, a, c, shift, gauge):
 @pytest.mark.parametrize("steps, lost", [(35, False), (300, True)])
 def test_neither_units_nor_what_does_not_matter_in_L_change_the_verdict(steps, lost):
     system = la.Lagrangian(in_units, n=1, params={"a": 1.0, "c": 1.0, "shift": 0.0, "gauge": 0.0})
-    rng = fresh_generator()
+    rng = generator()
     cases = [(1.0, 1.0, 0.0, 0.0), (1.0, 1.0, 1e6, 0.0), (1.0, 1.0, -1e6, 0.0), (1.0, 1.0, 0.0, 0.3)]
     cases += [(2.0**i, 2.0**j, 0.0, 0.0) for i, j in rng.integers(-300, 300, (5, 2))]
     for a, c, shift, gauge in cases:
@@ -337,7 +337,7 @@ def test_never_of_what_walls_take_or_give(method):
     """Impacts anywhere, at the very end of a step (the ball falls for four steps), and in the step in which the run is
     stopped; steps of both signs.
     """
-    rng = fresh_generator()
+    rng = generator()
     for steps in (1, 4, 5, 9, 20):
         h, e, speed = rng.choice([0.05, 0.03, -0.04]), rng.choice([0.5, 0.9, 1.0]), rng.choice([0.0, 0.5])
         events = {"wall": la.Impact(lambda t, q, speed=speed: q[0] - speed * np.sin(t), restitution=e)}

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, BinaryIO
-
-import mpmath
-import numpy as np
+from typing import Any, BinaryIO
 
 from leastaction import disk
-
-if TYPE_CHECKING:
-    from leastaction.results.path import Path
+from leastaction.reading import contents, entry, unpacked
 
 TABLE, WHOLE = "csv", "npz"
-BLOCK = 1 << 14  # rows of a table that are written at once
 
 
 def kind(file: str | os.PathLike[str]) -> str:
@@ -32,7 +25,7 @@ def kind(file: str | os.PathLike[str]) -> str:
     raise ValueError(
         f"{os.fspath(file)}: the ending {ending} is not known. A path is saved as .npz, with its system, or as .csv, "
         "t, q and p alone; to keep the ending in the name, add .npz to it. Other files: la.integrate(…, store=…) for "
-        "Zarr, path.to_xarray().to_netcdf(…), path.plot(), path.to_html(…), path.animate(…)"
+        "Zarr, path.to_xarray().to_netcdf(…), path.to_pandas(), path.plot(), path.to_html(…), path.animate(…)"
     )
 
 
@@ -46,25 +39,17 @@ def replacing(file: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         yield stream
 
 
-def write_table(path: Path, file: str | os.PathLike[str], energy: bool) -> None:
-    """Write t, q0, q1, …, p0, p1, … and, if wanted, the energy, a row for each stored state; reading the numbers back
-    gives the same bits.
-    """
-    dofs = range(path.q.shape[1]) if path.output is None else [int(j) for j in path.output]
-    header = ["t", *(f"q{j}" for j in dofs), *(f"p{j}" for j in dofs), *(["energy"] if energy else [])]
-    E = path.energy()[:, None] if energy else None
-    with replacing(file) as stream, path.reals.working():
-        text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
-        rows = csv.writer(text)
-        rows.writerow(header)
-        for k in range(0, len(path), BLOCK):
-            part = slice(k, k + BLOCK)
-            columns = [np.asarray(path.t[part])[:, None], np.asarray(path.q[part]), np.asarray(path.p[part])]
-            table = np.concatenate(columns if E is None else [*columns, E[part]], axis=1)
-            rows.writerows([_text(x, path.digits) for x in row] for row in table.tolist())
-        text.flush()
-        text.detach()
-
-
-def _text(x: Any, digits: int | None) -> str:
-    return repr(x) if digits is None else str(mpmath.nstr(x, mpmath.mp.dps + 3))  # enough to read the same number back
+def loaded(file: str | os.PathLike[str], made: Callable[[Mapping[str, Any], Any, int], Any]) -> Any:
+    """What is made of the arrays of a saved file, its header and its length in bytes; a file may come from anybody."""
+    if FilePath(file).is_dir():
+        raise ValueError(f"{os.fspath(file)} is a folder, not a path saved by leastaction; la.open opens an archive")
+    try:
+        data = contents(FilePath(file))
+        if not data.startswith(b"PK"):  # the mark of NPZ, a kind of ZIP file
+            raise ValueError("it is no NPZ file, as path.save writes it")
+        arrays = unpacked(data)
+        return made(arrays, json.loads(str(entry(arrays, "header"))), len(data))
+    except (FileNotFoundError, PermissionError):
+        raise
+    except Exception as error:
+        raise ValueError(f"{os.fspath(file)} is not a path saved by leastaction, or is damaged: {error}") from error

@@ -38,7 +38,7 @@ from leastaction.engine.run import Engine
 from leastaction.engine.stepper import FormStepper
 from leastaction.events import GROWING, LAST_STATES, Watch, WatchedForms, WatchedGalerkin, WatchedStates
 from leastaction.kernel import native_lanes
-from leastaction.methods import Composition, Galerkin, RungeKutta4
+from leastaction.methods import Composition, Galerkin, RungeKutta4, require_member
 from leastaction.numbers.rounding import Digits
 from leastaction.program import Program
 from leastaction.reading import MOST_STEPS, floats
@@ -310,7 +310,7 @@ def _native(plan: Plan, width: int) -> Backend | None:
         return None
     if isinstance(method, Composition):
         return system.backend(method.root, width, composed=True)
-    return system.backend(method, width, width > 1 and bool(plan.energies))
+    return system.backend(require_member(method, "a run"), width, width > 1 and bool(plan.energies))
 
 
 def prepare(plan: Plan, starts: Starts, standing: Standing | None = None) -> dict[str, Any]:
@@ -358,7 +358,7 @@ def at_work(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
     elif _engine(plan, width) is not None:
         energy, watch = bool(plan.energies), plan.events
         formed = (
-            FormStepper(system, method, start, plan.row, width, energy=energy)
+            FormStepper(system, cast(Galerkin | Composition, method), start, plan.row, width, energy=energy)
             if watch is None
             else WatchedForms(system, cast(Galerkin, method), start, plan.row, watch, width, energy)
         )
@@ -369,7 +369,7 @@ def at_work(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
         composed.leave(starts.status)
         found = composed
     else:
-        how = (system, method, start, plan.row)
+        how = (system, require_member(method, "a run"), start, plan.row)
         energy, watch = bool(plan.energies), plan.events
         side_by_side: GalerkinStepper | WatchedGalerkin = (
             GalerkinStepper(*how, width, energy) if watch is None else WatchedGalerkin(*how, watch, width, energy)

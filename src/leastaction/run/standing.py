@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from leastaction.backends import status
 from leastaction.events import GROWING, Log
 from leastaction.methods import Galerkin
+from leastaction.printing import freedom
 
 if TYPE_CHECKING:
     from leastaction.backends.stepper import Stepper
@@ -255,6 +256,6 @@ def _too_large(plan: Plan, size: int, count: int) -> str:
         )
     derivatives = "" if not plan.row.varied else f" and derivatives of shape {(plan.row.varied, 2 * plan.row.n)}"
     return (
-        f"{plan.steps} steps: {count} states of {len(plan.row.dofs)} degrees of freedom{derivatives} need "
+        f"{plan.steps} steps: {count} states of {freedom(len(plan.row.dofs))}{derivatives} need "
         f"{gigabytes:.1f} GiB; keep fewer with every= (now {plan.every}), or take fewer steps"
     )

@@ -74,7 +74,7 @@ def _compile() -> None:
 cache.missed = _compile
 
 
-def bar(total: int | None, unit: str, **how: str | bool) -> tqdm:
+def bar(total: int | None, unit: str, **how: Any) -> tqdm:
     """A progress bar on stderr: ten times a second on a terminal, twice a minute where stderr is a file."""
     from tqdm import tqdm
 

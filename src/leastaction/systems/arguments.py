@@ -42,6 +42,16 @@ def degrees(n: int) -> int:
     return int(n)
 
 
+def coordinate_names(names: Sequence[str] | None, n: int) -> tuple[str, ...]:
+    """The names of n coordinates, or none; those of columns of a table, with momenta, time and energy, must differ."""
+    found = tuple(names or ())
+    if found and not (len(found) == n and all(isinstance(name, str) and name for name in found)):
+        raise ValueError(f"names must be {n} words, one for each coordinate; got {names!r}")
+    if len({"t", "energy", *found, *(f"p_{name}" for name in found)}) != 2 + 2 * len(found):
+        raise ValueError(f"names must differ from each other, from t, energy and the momenta p_name; got {names!r}")
+    return found
+
+
 def values_of(params: Mapping[str, Any], reals: Reals = FLOAT64) -> dict[str, NDArray[Any]]:
     """Parameters as arrays of numbers, checked."""
     checked = {}

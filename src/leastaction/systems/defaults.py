@@ -31,7 +31,6 @@ from leastaction.program import Program
 
 if TYPE_CHECKING:
     from leastaction.engine.run import Engine
-    from leastaction.linear.choice import Choice
 
 FloatArray = NDArray[np.float64]
 
@@ -91,6 +90,7 @@ class Usual:
     """A system in time, of which nothing is known before a run."""
 
     n: int
+    names: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     constraints: Program | None = None
     inputs: Mapping[str, tuple[int, ...]] = MappingProxyType({})  # nothing drives the system from outside
@@ -115,8 +115,8 @@ class Usual:
         """None: copies of the system have no code to share."""
         return None
 
-    def chosen(self, q: FloatArray, p: FloatArray, t0: float, t_end: float, tol: float) -> Choice | None:
-        """None: no formula gives the error of a run."""
+    def longest_step(self, t0: float) -> float | None:
+        """None: the system has no kinks in time."""
         return None
 
     def rk4(self, method: RungeKutta4) -> Program | None:

@@ -98,6 +98,7 @@ class Paced(Lagrangian):
         self.of, self.sigma, self.bits = of, sigma, bits
         self.n, self.name, self.fn, self.force, self.constraints = of.n + 1, of.name, None, None, None
         self.inputs, self.clock = {}, Clock("q" if changes else "p", self.n)
+        self.names = (*of.names, "time" if changes else "E") if of.names else ()
         more = dict.fromkeys((*(OWN if self.automatic else ()), *((STIFF,) if changes else ()), UNTIL), 1.0)
         self._given, self._defaults = of._given | more, of._defaults | {name: np.array(x) for name, x in more.items()}
         if changes:

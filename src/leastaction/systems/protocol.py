@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from leastaction.backends.status import Failure
     from leastaction.backends.stepper import Start, Stepper
     from leastaction.engine.run import Engine
-    from leastaction.linear.choice import Choice
 
 
 class System(Protocol):
@@ -37,6 +36,7 @@ class System(Protocol):
     m                  how many constraints hold
     constraints        these, as one Program of (t, q, params); None where there are none, or rows of a sum have them
     name               for people
+    names              of the coordinates, in tables and pictures; () where none are given
     linear             whether its equations of motion are linear
     depends_on_time    whether t occurs in its equations of motion
     mass_varies_with_velocity   whether L is not quadratic in v
@@ -61,6 +61,8 @@ class System(Protocol):
     def m(self) -> int: ...
     @property
     def name(self) -> str: ...
+    @property
+    def names(self) -> tuple[str, ...]: ...
     @property
     def constraints(self) -> Program | None: ...
     @property
@@ -121,10 +123,6 @@ class System(Protocol):
         """The energy at many states, each with its own parameters."""
         ...
 
-    def chosen(self, q: NDArray[Any], p: NDArray[Any], t0: float, t_end: float, tol: float) -> Choice | None:
-        """Method and step with which a run from (q, p) keeps a tolerance, if formulas tell; None: trials must tell."""
-        ...
-
     def frequency(
         self, t: float, q: NDArray[Any], p: NDArray[Any], v: NDArray[Any], params: NDArray[Any], length: float
     ) -> float:
@@ -145,6 +143,10 @@ class System(Protocol):
 
     def check_inputs(self) -> None:
         """Refuse inputs, if none can drive the system, and say what drives it instead."""
+        ...
+
+    def longest_step(self, t0: float) -> float | None:
+        """The length of pieces of time, from t0 on, at whose ends steps have to end; None: anywhere."""
         ...
 
     def stepper(self, method: Method, start: Start, row: Row | None = None) -> Stepper:
@@ -218,7 +220,7 @@ def from_record(record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -
         return Sum.from_record(record, arrays)
     if "pace" in record:
         return Paced.from_record(record)
-    return Lagrangian.from_record(record) if "program" in record else from_arrays(arrays)
+    return Lagrangian.from_record(record) if "program" in record else from_arrays(arrays, record.get("names", []))
 
 
 def mechanics(system: System, values: Any, reals: Reals) -> Any:

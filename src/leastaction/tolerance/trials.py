@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,6 @@ from leastaction.systems.pace import AUTO, paced, worth_a_pace
 from leastaction.systems.protocol import System
 from leastaction.tolerance.constants import FEW, ITERATIONS, ROWS
 from leastaction.tolerance.ladder import degree
-
-if TYPE_CHECKING:
-    from leastaction.linear.choice import Choice
 
 FloatArray = NDArray[np.float64]
 
@@ -146,15 +143,6 @@ class Trials:
         found.t_end = self.t0 + math.copysign(length, self.t_end - self.t0)
         return found
 
-    def by_formula(self, tol: float) -> Choice | None:
-        """Method and step where formulas tell them: those of the trajectory with the shortest steps, of some."""
-        if self.decisive or self.pace is not None:
-            return None
-        starts, span = self.starts, (self.t0, self.t_end)
-        some = _some(np.flatnonzero(starts.status == 0), FEW)
-        found = [self.system.chosen(starts.q[i], starts.p[i], *span, tol) for i in some]
-        return min((one for one in found if one is not None), key=lambda one: one.h, default=None)
-
     @cached_property
     def _rate(self) -> float:
         """ω of the quickest of some trajectories; at least one over the length of the run."""
@@ -209,7 +197,8 @@ class Trials:
         return {"every": max(1, math.ceil(self.length / h) // rows), "events": self.decisive}
 
     def _signed(self, h: float) -> float:
-        return math.copysign(h, self.t_end - self.t0)
+        piece = self.system.longest_step(float(self.t0))
+        return math.copysign(h if piece is None else piece / math.ceil(piece / h - 1e-9), self.t_end - self.t0)
 
 
 class One(Trials):

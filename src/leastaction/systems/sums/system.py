@@ -29,7 +29,7 @@ from leastaction.numbers.rounding import FLOAT64
 from leastaction.program import Builder, Program
 from leastaction.reading import entry, floats, integer, listing, mapping, numbers, text
 from leastaction.step.form import Summand
-from leastaction.systems.arguments import Params, values_of
+from leastaction.systems.arguments import Params, coordinate_names, values_of
 from leastaction.systems.defaults import Usual
 from leastaction.systems.frequencies import fastest_of_sum
 from leastaction.systems.lagrangian import Lagrangian
@@ -58,13 +58,14 @@ class Sum(Parameters, Usual):
     linear = False
     tools = ("scipy",)
 
-    def __init__(self, terms: Sequence[Term], n: int, name: str = "a sum") -> None:
+    def __init__(self, terms: Sequence[Term], n: int, name: str = "a sum", names: Sequence[str] | None = None) -> None:
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise ValueError(f"n, the number of degrees of freedom, must be a positive integer; got {n!r}")
         terms = tuple(terms) if isinstance(terms, Iterable) else terms
         if not isinstance(terms, tuple) or not terms or not all(isinstance(term, Term) for term in terms):
             raise TypeError(f"expected a list of terms, as [la.Term(fn, over=rows), …]; got {terms!r}")
         self.n, self.terms, self.name = int(n), terms, name
+        self.names = coordinate_names(names, self.n)
         self._given: dict[str, Any] = {}
         self._defaults: dict[str, NDArray[Any]] = {}
         for term in terms:
@@ -88,7 +89,7 @@ class Sum(Parameters, Usual):
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for other processes: the terms, without compiled code."""
-        return {name: getattr(self, name) for name in ("n", "terms", "name", "_given", "_defaults")}
+        return {name: getattr(self, name) for name in ("n", "terms", "name", "names", "_given", "_defaults")}
 
     # What a step and the evaluation of many rows need.
 
@@ -200,7 +201,7 @@ class Sum(Parameters, Usual):
             force = B.build(F=[B.sum(push.get(j, [])) for j in range(self.n)]).select("F")
         program = B.build(L=[B.sum(parts)]).select("L")
         constraints = _still(B.build(g=held), self.n, size) if held else None
-        return Lagrangian.from_program(program, self.n, self._given, self.name, force, constraints)
+        return Lagrangian.from_program(program, self.n, self._given, self.name, force, constraints, names=self.names)
 
     # Mechanics.
 
@@ -398,7 +399,7 @@ class Sum(Parameters, Usual):
             }
             for term in self.terms
         ]
-        return {"n": self.n, "name": self.name, "terms": terms}
+        return {"n": self.n, "name": self.name, "names": list(self.names), "terms": terms}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The arrays that a file has beside the header: the tables, and parameters with a value for every row."""
@@ -433,7 +434,8 @@ class Sum(Parameters, Usual):
             table = floats(arrays, f"term{k}_over", (None, None), np.int64)
             terms.append(Term.from_programs(program, table, params, name, force, constraints))
         n = integer(entry(record, "n"), "n, the number of degrees of freedom,", 1, sum(t.table.size for t in terms))
-        return cls(terms, n, text(entry(record, "name"), "name"))
+        names = [text(one, "a coordinate's name") for one in listing(record.get("names", []), "names")]
+        return cls(terms, n, text(entry(record, "name"), "name"), names)
 
     def _each(self, q: ArrayLike, other: ArrayLike, t: ArrayLike, name: str, one: Any) -> FloatArray:
         """The results of `one` at one state or at many, after a check of their shapes."""

@@ -28,6 +28,7 @@ from leastaction.events.kinds import Watch
 from leastaction.methods import Galerkin
 from leastaction.numbers.rounding import Digits, Reals
 from leastaction.program import Program
+from leastaction.step.zeros import zeros
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import System
 
@@ -37,7 +38,6 @@ EPS = float(np.finfo(float).eps)
 # Impulses are computed in this type and rounded once: energy then walks at random over many impacts, instead of
 # drifting by some 10⁻¹⁷ at each. Where this type is float64 itself, the drift remains.
 LONG = np.longdouble
-MOST_VALUES = 200  # of a function whose zero is sought; a smooth one takes eight
 
 
 class Make(Protocol):
@@ -110,41 +110,15 @@ class Motion:
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:  # fmt: skip
         """Where these event functions change their signs in steps of these lengths. `brackets` are rows (a, b, g(a),
         g(b)) of two places and the values there. Returns τ, the remaining values of g, and the states.
-
-        The rule is Chandrupatla's (Advances in Engineering Software 28, 1997, 145–149): x1 and x2 enclose the root, x1
-        is the last place seen, and x3 is the place that was dropped for it.
         """
-        x1, x2, f1, f2 = brackets.T.copy()
-        x3, f3 = x2.copy(), f2.copy()
-        with np.errstate(all="ignore"):  # g may be evaluated at a pole, too
-            for _ in range(MOST_VALUES):
-                near = self.eps * (2 * np.where(abs(f1) < abs(f2), abs(x1), abs(x2)) + 0.5)
-                k = np.flatnonzero(~((f1 == 0) | (f2 == 0) | (f1 != f1) | (abs(x2 - x1) <= near)))
-                if not len(k):
-                    break
-                x = _next_places(*(one[k] for one in (x1, x2, x3, f1, f2, f3, near)))
-                states = self.steps(who[k], starts[k], x * lengths[k])
-                f = self.values(who[k], starts[k, 0] + x * lengths[k], states)[np.arange(len(k)), event[k]]
-                same = (f > 0) == (f1[k] > 0)
-                x3[k], f3[k] = np.where(same, x1[k], x2[k]), np.where(same, f1[k], f2[k])
-                x2[k], f2[k] = np.where(same, x2[k], x1[k]), np.where(same, f2[k], f1[k])
-                x1[k], f1[k] = x, f
-        other = abs(f2) < abs(f1)
-        tau = np.where(other, x2, x1)
-        return tau, np.where(other, f2, f1), self.steps(who, starts, tau * lengths)
 
+        def values(k: NDArray[np.intp], tau: NDArray[Any]) -> NDArray[Any]:
+            passed = tau * lengths[k]
+            states = self.steps(who[k], starts[k], passed)
+            return self.values(who[k], starts[k, 0] + passed, states)[np.arange(len(k)), event[k]]
 
-def _next_places(x1: Any, x2: Any, x3: Any, f1: Any, f2: Any, f3: Any, near: Any) -> NDArray[Any]:
-    """The places between x1 and x2 to look at next, not nearer to either than `near` half: by inverse quadratic
-    interpolation where the function is nearly enough linear for it, else by bisection.
-    """
-    dx, df, ends = x3 - x2, f3 - f2, f3 - f1
-    dx[dx == 0], df[df == 0], ends[ends == 0] = np.inf, np.inf, np.inf  # bisection
-    length, xi, phi = x2 - x1, (x1 - x2) / dx, (f1 - f2) / df
-    inverse = f1 / (f2 - f1) * (-f3 / df + (x3 - x1) / length * (f2 - f1) / ends * f2 / df)
-    part = np.where((phi * phi < xi) & ((1 - phi) ** 2 < 1 - xi), inverse, 0.5)
-    least = near / abs(length) / 2
-    return np.asarray(x1 + np.minimum(np.maximum(part, least), 1 - least) * length)
+        tau, left = zeros(values, brackets, self.eps)
+        return tau, left, self.steps(who, starts, tau * lengths)
 
 
 def held_rows(system: Any, evaluate: Callable[[Program], NDArray[Any]]) -> NDArray[Any]:

@@ -7,7 +7,7 @@ import pytest
 
 import leastaction as la
 from leastaction.results.assembly import execute
-from leastaction.systems.sums.frequencies import CAREFUL
+from leastaction.systems.frequencies import CAREFUL
 
 
 def hardening_chain(n):

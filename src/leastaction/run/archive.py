@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from leastaction import events as happening
 from leastaction.backends.rows import Row
 from leastaction.backends.status import STAGES, Failure
+from leastaction.errors import StoreError
 from leastaction.methods import method
 from leastaction.numbers.notation import to_text
 from leastaction.numbers.precision import libraries
@@ -48,7 +49,6 @@ from leastaction.step.inputs import from_record as inputs_from_record
 from leastaction.store import texts
 from leastaction.store.archive import Archive, Layout
 from leastaction.store.checkpoint import Checkpoint
-from leastaction.store.errors import StoreError
 from leastaction.systems.protocol import System, from_record
 from leastaction.version import __version__
 

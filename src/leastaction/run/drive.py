@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,9 @@ from leastaction.run.starts import Starts
 from leastaction.run.waiting import interruptible, progress_bar
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import mechanics, stepper
+
+if TYPE_CHECKING:
+    from leastaction.linear import Quadratic
 
 PIECE_SECONDS = 0.05  # how long a stepper runs between looks at the keyboard and the progress bar
 FIRST_WORK = 2**17  # squares of the unknowns of the steps in a first piece: steps of large systems may be slow
@@ -316,10 +319,11 @@ def prepare(plan: Plan, starts: Starts, standing: Standing | None = None) -> dic
     """
     told = {}
     if plan.system.linear:
-        plan.system.check_span(float(plan.t0), float(plan.t0 + plan.steps * plan.h))
+        system = cast("Quadratic", plan.system)
+        system.check_span(float(plan.t0), float(plan.t0 + plan.steps * plan.h))
         clock = time.perf_counter()
         if not plan.allow_unstable:
-            plan.system.check_stable(plan.method, float(plan.h))
+            system.check_stable(plan.method, float(plan.h))
         told["stability_time"] = time.perf_counter() - clock
     engine = _engine(plan, lanes(plan))
     how = None if engine is not None else _native(plan, lanes(plan))

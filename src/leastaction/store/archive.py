@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.disk import UNFINISHED, is_held, lock
+from leastaction.errors import StoreError
 from leastaction.reading import require_regular
 from leastaction.store.checkpoint import Checkpoint
-from leastaction.store.errors import StoreError
 from leastaction.store.header import check_header, checksum, interpreting, to_json
 
 FORMATS = {"path": 9, "ensemble": 9}

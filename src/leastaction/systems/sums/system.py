@@ -29,10 +29,12 @@ from leastaction.numbers.rounding import FLOAT64
 from leastaction.program import Builder, Program
 from leastaction.reading import entry, floats, integer, listing, mapping, numbers, text
 from leastaction.step.form import Summand
-from leastaction.systems.arguments import Parameters, Params, coordinate_names, states_of, values_of
+from leastaction.systems.arguments import Params, coordinate_names, values_of
 from leastaction.systems.defaults import Usual
+from leastaction.systems.frequencies import fastest_of_sum
 from leastaction.systems.lagrangian import Lagrangian
-from leastaction.systems.sums.frequencies import fastest
+from leastaction.systems.mechanics import states_of
+from leastaction.systems.programs import Parameters
 from leastaction.systems.sums.term import Term
 
 FloatArray = NDArray[np.float64]
@@ -305,7 +307,7 @@ class Sum(Parameters, Usual):
     ) -> float:
         """The largest frequency or growth rate of the linearised motion at its start, or soon after."""
         if not self.has_tangent:
-            return fastest(self, t, q, v, params)
+            return fastest_of_sum(self, t, q, v, params)
         return self.expanded().frequency(t, q, p, v, params, length)
 
     def begin(

@@ -63,10 +63,10 @@ class SingleSteps:
         state[places["params"]] = params[:, None]
         for name, value in (("h", h), ("period", h), ("t0", start[0]), ("alive", 1.0)):
             state[places[name]] = value
-        why = self._run(BEGIN, inputs)
+        why = self._run(BEGIN, inputs, params)
         if why == FAILED and not self._hard and how.hard:
             self._hard = True
-            why = self._run(HARD, inputs)
+            why = self._run(HARD, inputs, params)
         if why == FAILED:
             try:
                 solved = self._rescued(params).solve(float(start[0]), q[0], p[0], h, inputs)
@@ -74,15 +74,14 @@ class SingleSteps:
                 return None
             how.form.put({name: state[place] for name, place in places.items()}, 0, solved.z, solved.impulse, h)
             state[places["failed"]] = 0.0
-            if self._run(SOLVED, inputs) == FAILED:
+            if self._run(SOLVED, inputs, params) == FAILED:
                 return None
         found = state[places["z"], 0][: how.step.s * n].reshape(how.step.s, n), state[places["impulse"], 0]
         return found if np.isfinite(found[0]).all() and np.isfinite(found[1]).all() else None
 
-    def _run(self, enter: int, inputs: FloatArray) -> int:
+    def _run(self, enter: int, inputs: FloatArray, params: FloatArray) -> int:
         native, function = self.engine.compiled(self._hard)
-        if len(self._scratch) < native.work:
-            self._scratch = guarded((native.work,), "work")
+        self._scratch = self.engine.form.scratch(native.work, self._scratch, params)
         call = self._call
         call[PLACE["steps"]], call[PLACE["enter"]], call[PLACE["due"]] = 1, enter, 2
         if inputs.size:

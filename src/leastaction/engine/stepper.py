@@ -145,6 +145,8 @@ class FormStepper:
             for name, value in values.items():
                 state[how.places[name]][:, columns] = value
             state[how.places["tables"]] = how.tables(part * h)
+            blocks = {name: state[place] for name, place in how.places.items()}
+            how.form.began(blocks, float(start.t) + (step + offset) * h, q[own[0]], p[own[0]], part * h, self.params[own[0]])
         if self.row.varied:
             self.D = self.row.directions()
         self.tally[lanes, STEPS] = step
@@ -283,11 +285,11 @@ class FormStepper:
         self.D = self._carrying.carried(D, t + offset * h, part * h, h, q, p, x["z"], inputs, step + offset)
 
     def _called(self, g: int, now: int, enter: int, steps: int) -> tuple[int, int]:
-        native, function = self.engine.compiled(self._hard)
+        how = self.engine
+        native, function = how.compiled(self._hard)
         every, first, rows = self._rows
         phases, call = len(self.parts), self._call
-        if len(self._scratch) < native.work:
-            self._scratch = guarded((native.work,), "work")
+        self._scratch = how.form.scratch(native.work, self._scratch, self.params[g * self.lanes])
         row = now // every + 1 - first if every else 0
         width, own = self.row.width, g * self.lanes
         given = {

@@ -60,15 +60,23 @@ def judged(
     corrected  whether all iterations but the first one contract by the square of what the first one contracts by
     lands      whether the result follows from forces that are evaluated at the root again
     """
-    B, n = x["going"][0].B, len(moves)
-    one, started = B.number(1.0), x["started"][0]
+    n, started = len(moves), x["started"][0]
     scale = list(x["scale"])
     if first:
         longest = rows.packed([_size(row) for row in moves])
         scale = [started.where(a, a.op("max", b).op("max", TINY)) for a, b in zip(scale, longest, strict=True)]
     units = numbers(rows, [one / a for a in scale], n)
     size, reach = (_largest(rows, units, of) for of in (moves, places))
-    sound = (size < FAR) & (reach < FAR)
+    found = ruled(x, size, reach, first=first, patience=patience, squares=squares, corrected=corrected, lands=lands)
+    return found | ({"scale": scale} if first else {})
+
+
+def ruled(
+    x: Mapping[str, Sequence[Value]], size: Value, reach: Value, *, first: bool, patience: int, squares: bool = False,
+    corrected: bool = False, lands: bool = False,
+) -> dict[str, list[Any]]:  # fmt: skip
+    """The rule alone, of the size of an increment and of the whole step, in scales."""
+    one, sound = size.B.number(1.0), (size < FAR) & (reach < FAR)
     if first:
         solved, slow, rate, nearest = size <= NEGLIGIBLE, size < 0.0, one, (size <= NEAR).where(0.0, 1.0)
     else:
@@ -95,7 +103,6 @@ def judged(
         "iterations": [one if first else x["iterations"][0] + 1.0],
         "most": [x["most"][0].op("max", one if first else x["iterations"][0] + 1.0)],
         "spent": [x["spent"][0] + 1.0],
-        **({"scale": scale} if first else {}),
     }
 
 

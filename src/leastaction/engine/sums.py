@@ -1,0 +1,122 @@
+"""Sums over rows of tables, as scripts see them: jobs, points and the mass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends.summands import Rows
+from leastaction.engine.long_steps import MOST_KINDS, LongSteps, Sweep
+from leastaction.kernel.script import JOB, Jobs, Place
+from leastaction.methods import Galerkin
+from leastaction.step.form import samples
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a state asks of a step, where nothing is written out."""
+
+    n: int
+    method: Galerkin
+    params: int = 0
+    channels: int = 0
+    multipliers: int = 0
+    end: None = None
+
+    @property
+    def s(self) -> int:
+        return self.method.s
+
+
+class JobList:
+    """The jobs of a sum over rows, and the parameters of their rows."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.pieces = sorted(
+            (cell, e, part, *piece)
+            for e, one in enumerate(rows.strips)
+            for part in range(len(one.parts))
+            for cell, *piece in one.parts[part].pieces()
+        )
+        self.table = np.zeros((len(self.pieces), len(JOB)), np.int64)
+        self._kept: list[Any] = []
+
+    def given(self, params: FloatArray) -> NDArray[np.int64]:
+        """The table of jobs with these parameters; whoever keeps it keeps the list."""
+        arrays = {}
+        for e, one in enumerate(self.rows.strips):
+            first, pitch = one.summand.first, one.summand.pitch
+            common = np.append(params[first[pitch == 0]], 0.0)
+            own = list(zip(first[pitch > 0].tolist(), pitch[pitch > 0].tolist(), strict=True))
+            for k, part in enumerate(one.parts):
+                rows = np.maximum(part.rows, 0)
+                given = np.concatenate([np.zeros(0), *(params[a + b * rows] for a, b in own), np.zeros(1)])
+                arrays[e, k] = given, common, len(rows)
+        table = self.table.copy()
+        for job, (_, e, k, address, count, lacking, before) in zip(table, self.pieces, strict=True):
+            given, common, size = arrays[e, k]
+            kernel = self.rows.strips[e].kernels[k].address
+            job[:] = kernel, address, count, lacking, given.ctypes.data + 8 * before, size, common.ctypes.data
+        self._kept = [arrays, table]
+        return table
+
+
+class Summed:
+    """A sum and a method."""
+
+    channels, vectors = 0, 0
+
+    def __init__(self, system: Any, method: Galerkin) -> None:
+        self.system, self.method, self.n = system, method, system.n
+        self.sums = system.assembly
+        self.step = Facts(self.n, method)
+        self.separable = self.sums.separable and self.sums.mass.diagonal and not self.sums.m
+        kinds = self.sums.kinds
+        names, own = np.unique(kinds, return_inverse=True)
+        self.kinds = len(names) if len(names) <= MOST_KINDS else 0
+        self.kind_of = own
+
+    @cached_property
+    def jobs(self) -> JobList:
+        return JobList(self.sums.forces if self.separable else self.sums._gradient("f", "m"))
+
+    def sweep(self, form: LongSteps, name: str, nodes: Sequence[int]) -> Sweep:
+        work, count = form.work, form.count
+        f = work.arrays(f"{name} f", len(nodes), count)
+        m = f if self.separable else work.arrays(f"{name} m", len(nodes), count)
+        times = work.single(f"{name} times") if name == "last" and form.hands_on else None
+        q = form.place("q") if name == "last" else work.arrays(f"{name} q", len(nodes), count)
+        v = q if self.separable else work.arrays(f"{name} v", len(nodes), count)
+        at = [times or form.times.only(i) for i in nodes]
+        jobs = [
+            Jobs(0, at[k], q.only(k), v.only(k), f.only(k), m.only(k)) for k in range(len(nodes))
+        ]
+        return Sweep(jobs, times or form.times.only(*nodes), q, v, f, m, True)
+
+    def fill(self, form: LongSteps, work: FloatArray, params: FloatArray) -> None:
+        table = self.jobs.given(params)
+        work.view(np.int64)[:2] = table.ctypes.data, len(table)
+        (begin,) = form.mass.begins
+        work[begin : begin + form.count * form.lanes] = 1.0
+        mass, nothing = self.sums.mass, np.zeros(self.n)
+        M = mass.entries("m_v", 0.0, nothing, nothing, params)
+        work[begin : begin + self.n] = 1.0 / M[mass.row == mass.column]
+        if form.kinds > 1:
+            (begin,) = form.kind.begins
+            work[begin : begin + self.n] = self.kind_of
+
+    def velocity(self, t: float, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
+        return self.sums.at(params).velocity(t, q, p)
+
+
+@lru_cache(maxsize=64)
+def summed(system: Any, method: Galerkin) -> Summed:
+    return Summed(system, method)

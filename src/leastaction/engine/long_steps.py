@@ -20,19 +20,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.mass import inverse_of
+from leastaction.backends.fused.mass import inverse_of, middle_of
 from leastaction.backends.guarded import guarded
 from leastaction.engine.form import FADING, LONGEST, RESOLVED, SHORTEST, SINGLE, Blocks, Form, Lying
 from leastaction.engine.verdict import TINY, ruled
 from leastaction.kernel import native_lanes
-from leastaction.kernel.script import Each, Once, Operation, Place, Script
-from leastaction.program import Builder, Program, Value
+from leastaction.kernel.elimination import Assemble, Factor, Matrix, Permuted, Profile, SolveLanes, SolveOne, profile
+from leastaction.kernel.script import Each, Once, Operation, Place, Script, When
+from leastaction.backends.shift_tables import shifts_of
+from leastaction.program import Builder, Value, dot
 from leastaction.step.form import samples, stencils
 from leastaction.step.prediction import WHOLE, Prediction
 from leastaction.step.prediction import tables as prediction_tables
@@ -71,6 +73,8 @@ class Work:
     lanes: int
     end: int = SLOTS
     blocks: dict[str, tuple[int, int]] = field(default_factory=dict)
+    slots: int = 0
+    kept: dict[int, NDArray[Any]] = field(default_factory=dict)
 
     def block(self, name: str, size: int) -> int:
         begin = self.end
@@ -86,6 +90,16 @@ class Work:
         pitch = (count + 1) * W
         begin = self.block(name, components * pitch)
         return Place("work", tuple(begin + k * pitch for k in range(components)), W)
+
+    def keep(self, table: NDArray[np.int64]) -> int:
+        """A slot for the address of a table."""
+        self.kept[self.slots] = table
+        self.slots += 1
+        return self.slots - 1
+
+    def slot(self, count: int) -> int:
+        self.slots += count
+        return self.slots - count
 
     def single(self, name: str, count: int = 1) -> Place:
         begin = self.block(name, count)
@@ -108,22 +122,31 @@ class LongSteps(Form):
         nodes = range(len(of.times))
         self.still = [i for i in nodes if how.separable and not of.gather["q"][i].any()]
         self.last = [i for i in nodes if how.separable and not of.scatter["f"][i].any() and self.samples.tau[i] == 1.0]
-        self.moving = [i for i in nodes if i not in self.still and i not in self.last]
         self.hands_on = bool(self.still and self.last) and not how.channels
+        if not self.hands_on:
+            self.still, self.last = [], []
+        self.moving = [i for i in nodes if i not in self.still and i not in self.last]
         self.kinds = how.kinds  # how many kinds are judged together; 0: every coordinate by itself
         self.rows = _Tables(self.tables(), W)
         self.blocks = self._blocks()
         self.names = {name for name, _ in self.blocks}
-        self.work = Work(W)
+        self.work, self._given_params, self.job_slot = Work(W), np.full(1, np.nan), -1
+        self.further: list[Any] = []
+        self.params_at: list[tuple[int, int]] = []
+        self.points: list[Any] = []
+        self.middles: list[Any] = []
+        self._ways: dict[bool, MassChord | ShiftedChord | None] = {}
         self._lay_out()
 
     def tables(self) -> dict[str, Table]:
-        inverse, of = inverse_of(self.method), self.samples
+        inverse, of, shifts = inverse_of(self.method), self.samples, shifts_of(self.method)
         return {
             "times": lambda h: stencils(of, h).times[:, None], "weights": lambda h: stencils(of, h).weights[:, None],
             "q": stencils(of, 1.0).gather["q"], "v": lambda h: stencils(of, h).gather["v"],
             "f": stencils(of, 1.0).scatter["f"].T, "m": lambda h: stencils(of, h).scatter["m"].T,
-            "solve": lambda h: inverse * -h,
+            "solve": lambda h: inverse * -h, "minus h": lambda h: np.array([[-h]]),
+            **{f"{name} {k}": partial(_powers, shifts[name][:, k : k + 1], power)
+               for name, power in (("alpha", 1), ("gamma", 2)) for k in (0, 1)},
         }  # fmt: skip
 
     # ---- the state
@@ -133,7 +156,7 @@ class LongSteps(Form):
         found = [
             ("q", w), ("p", w), ("carry", 2 * w), ("directions", self.room), ("force", w if self.hands_on else 0),
             ("params", self.step.params), ("inputs", self.how.channels * self.how.vectors),
-            ("scale", K or w), ("length", K or w), *((name, 1) for name in SINGLE), ("choice", 1),
+            ("scale", K or w), ("length", K or w), *((name, 1) for name in SINGLE), ("choice", 1), ("stale", 1),
             ("record", self.ahead.record), ("memory", w * self.ahead.memory), ("Z", w * s),
         ]  # fmt: skip
         return [*found, ("earlier", self.room), ("tables", self.rows.size)]
@@ -150,16 +173,21 @@ class LongSteps(Form):
 
     def _lay_out(self) -> None:
         how, work = self.how, self.work
-        self.times = work.single("times", len(self.samples.tau))
+        self.times = work.single("times", len(self.samples.tau) + 1)
         self.sweeps = {
             name: how.sweep(self, name, nodes) if nodes else None
             for name, nodes in (("moving", self.moving), ("still", self.still), ("last", self.last))
         }
-        self.mass = work.arrays("mass", 1, self.count)
+        self.mass_place = work.arrays("mass", 1, self.count)
         self.pushed = work.arrays("pushed", 1, self.count)
         self.kind = work.arrays("kind", 1 if self.kinds > 1 else 0, self.count)
         self.most = work.single("most", 4 * max(1, self.kinds))
         self.errors = work.single("errors", self.ahead.candidates)
+
+    def table_place(self, name: str, i: int) -> Place:
+        """Where the i-th number of a table of one column is."""
+        begin = self.places["tables"].start + self.rows.lying.starts[name]
+        return Place("state", ((begin + i) * self.lanes,))
 
     # ---- Programs
 
@@ -222,7 +250,7 @@ class LongSteps(Form):
         if not self.hands_on:
             return None
         last = self.sweeps["last"]
-        return Script([self._times(), *self._forces_of(last, [0.0]), self._kept_force()])
+        return Script([*self._forces_of(last, [0.0]), self._kept_force()])
 
     def _forces_of(self, sweep: Sweep, share: Any) -> list[Operation]:
         """Forces at the start of a step, by the sweep that serves its end."""
@@ -242,31 +270,42 @@ class LongSteps(Form):
         return self.each(lambda rows, x: {"force": x["f"]}, {"f": last.f}, force=self.place("force"))
 
     def _times(self) -> Once:
-        """The times of all points."""
+        """The times of all points, and that of the middle."""
+
         def build(rows: Any, x: Any) -> Any:
             (shares,) = rows.columns("times")
-            return {"times": [x["t0"][0] + (x["t"][0] * x["period"][0] + a) for a in shares]}
+            return {"times": [x["t0"][0] + (x["t"][0] * x["period"][0] + a) for a in [*shares, x["h"][0] * 0.5]]}
 
         return self.once(build, {}, times=self.times)
 
-    def _predicted(self) -> list[Operation]:
-        """z and the scales of a step; its first points."""
-        s, K, moving = self.s, self.kinds, self.sweeps["moving"]
-        assert moving is not None
+    def _given(self) -> list[Operation]:
+        """What the points of a step read beside coordinates: times, inputs."""
+        return [self._times(), *self.how.driven(self)]
+
+    def _predicted(self, hard: bool = False) -> list[Operation]:
+        """z and the scales of a step; its first points, and where its derivatives are taken."""
+        s, K, way = self.s, self.kinds, self.way(hard)
+        middle = way is not None and way.middle is not None
 
         def build(rows: Any, x: Any) -> Any:
             ahead = Prediction(s, Lying(self.ahead.rows.tables, B=rows.B))
             z = ahead.propose(x["memory"], x["choice"][0])
             found = {"z": z, **self._points(rows, x, z)}
+            if middle:
+                place, speed = middle_of(self.method)
+                found["middle q"] = [x["q"][0] + dot(place.tolist(), z)]
+                found["middle v"] = [dot(speed.tolist(), z) / x["h"][0]]
             if K:
                 return found | {"largest": self.split([size(z), abs(x["q"][0])], x)}
             return found | {"scale": [_clamped(size(z), x["length"][0], abs(x["q"][0]))]}
 
         reads = {"memory": self.place("memory"), "choice": self.place("choice"), "q": self.place("q"),
-                 "lost": self.place("carry", 1), **self.judging}  # fmt: skip
+                 "lost": self.place("carry", 1), "h": self.place("h"), **self.judging}  # fmt: skip
         writes = {"z": self.place("Z"), **self._point_places()}
+        if middle:
+            writes |= {"middle q": way.middle.q, "middle v": way.middle.v}
         if not K:
-            return [self._times(), self.each(build, reads, scale=self.place("scale"), **writes)]
+            return [*self._given(), self.each(build, reads, scale=self.place("scale"), **writes)]
 
         def scales(rows: Any, x: Any) -> Any:
             tops, places = x["most"][:K], x["most"][K:]
@@ -274,7 +313,7 @@ class LongSteps(Form):
 
         most = self.sizes(0, 2)
         once = self.once(scales, {"most": most, "length": self.place("length")}, scale=self.place("scale"))
-        return [self._times(), self.each(build, reads, largest=most, **writes), once]
+        return [*self._given(), self.each(build, reads, largest=most, **writes), once]
 
     def _points(self, rows: Any, x: Any, z: Row) -> dict[str, Row]:
         """Where the system is evaluated next."""
@@ -307,14 +346,49 @@ class LongSteps(Form):
         R[-1] = R[-1] - x["p"][0]
         return apply(rows, rows.columns("solve"), [x["mass"][0] * a for a in R]), total([*kicks.values()])
 
-    def _iteration(self, first: bool) -> list[Operation]:
-        K, moving = self.kinds, self.sweeps["moving"]
+    def _equations(self, rows: Any, x: Any) -> tuple[Row, Value]:
+        """R of one coordinate, and the impulse but for the last force."""
+        (weights,), scatter = rows.columns("weights"), rows.columns("f")
+        f = dict(zip(self.moving, x["f"], strict=True)) | {i: x["force"][0] for i in self.still}
+        kicks = {i: weights[i] * f[i] for i in sorted(f)}
+        if self.how.separable:
+            speeds = apply(rows, rows.columns("v"), x["z"])
+            m = {i: v / x["mass"][0] for i, v in enumerate(speeds)}
+        else:
+            m = dict(zip(self.moving, x["m"], strict=True))
+        by_m, R = rows.columns("m"), []
+        for k in range(self.s):
+            terms = [scatter[i][k] * a for i, a in kicks.items() if scatter[i][k]]
+            R.append(total([*terms, *(by_m[i][k] * (weights[i] * a) for i, a in m.items())]))
+        R[-1] = R[-1] - x["p"][0]
+        return R, total([*kicks.values()])
 
-        def build(rows: Any, x: Any) -> Any:
-            new, pushed = self._chord(rows, x)
-            moves = [a - b for a, b in zip(new, x["z"], strict=True)]
-            found = {"z": new, "pushed": [pushed], **self._points(rows, x, new)}
-            if K:
+    @property
+    def _read(self) -> dict[str, Place]:
+        """What an iteration reads of a coordinate."""
+        moving = self.sweeps["moving"]
+        found = {"z": self.place("Z"), "f": moving.f, "force": self.place("force"), "p": self.place("p"),
+                 "q": self.place("q"), "lost": self.place("carry", 1), "mass": self.mass_place,
+                 "started": self.place("started"), **self.judging}  # fmt: skip
+        return found if self.how.separable else found | {"m": moving.m}
+
+    def _iteration(self, first: bool, hard: bool = False) -> list[Operation]:
+        soft = self.how.separable and not hard
+
+        def moved(rows: Any, x: Any) -> Any:
+            if soft:
+                new, pushed = self._chord(rows, x)
+                moves = [a - b for a, b in zip(new, x["z"], strict=True)]
+                found = {"pushed": [pushed]}
+            else:
+                if "solved" in x:
+                    moves, found = self.way(hard).increments(rows, x["solved"]), {}
+                else:
+                    R, _ = self._equations(rows, x)
+                    moves, found = apply(rows, rows.columns("solve"), [x["mass"][0] * a for a in R]), {}
+                new = [a + b for a, b in zip(x["z"], moves, strict=True)]
+            found |= {"z": new, **self._points(rows, x, new)}
+            if self.kinds:
                 return found | {"largest": self.split([size(moves), size(new)], x)}
             scale = x["scale"][0]
             if first:
@@ -322,16 +396,40 @@ class LongSteps(Form):
                 found["scale"] = [scale]
             return found | {"largest": [size(moves) / scale, size(new) / scale]}
 
-        reads = {"z": self.place("Z"), "f": moving.f, "force": self.place("force"), "p": self.place("p"),
-                 "q": self.place("q"), "lost": self.place("carry", 1), "mass": self.mass, "started": self.place("started"),
-                 **self.judging}  # fmt: skip
-        writes = {"z": self.place("Z"), "pushed": self.pushed, **self._point_places(), "largest": self.sizes(0, 2)}
-        if first and not K:
+        reads = self._read
+        writes = {"z": self.place("Z"), **self._point_places(), "largest": self.sizes(0, 2)}
+        if soft:
+            writes["pushed"] = self.pushed
+        if first and not self.kinds:
             writes["scale"] = self.place("scale")
-        return [*moving.operations, self.each(build, reads, **writes), self._verdict(first)]
+        operations = [*self.sweeps["moving"].operations]
+        way = self.way(hard)
+        if way is not None:
+            if first:
+                operations += way.factored
+            operations += [self.each(lambda rows, x: {"right": way.right(rows, self._equations(rows, x)[0])}, reads,
+                                     right=way.place), *way.solved]  # fmt: skip
+            reads = {name: reads[name] for name in ("z", "q", "lost", "started", "scale", "length", "kind")}
+            reads["solved"] = way.place
+        return [*operations, self.each(moved, reads, **writes), self._verdict(first, hard)]
 
-    def _verdict(self, first: bool) -> Once:
-        K = self.kinds
+    def way(self, hard: bool) -> MassChord | ShiftedChord | None:
+        """How the equations of an iteration are solved, the cheap way or the hard one; None: by a number each."""
+        if hard not in self._ways:
+            self._ways[hard] = ShiftedChord(self) if hard else None if self.how.diagonal else MassChord(self)
+        return self._ways[hard]
+
+    def hard_pieces(self) -> dict[str, Any]:
+        if not self.moving:
+            return {}
+        return {
+            "hard": Script([*self._predicted(hard=True), *self._iteration(True, hard=True)]),
+            "harder": Script(self._iteration(False, hard=True)),
+        }
+
+    def _verdict(self, first: bool, hard: bool) -> Once:
+        K, stale = self.kinds, float(hard or not self.how.separable)
+        broken = self.way(hard).broken if first and self.way(hard) is not None else ()
 
         def build(rows: Any, x: Any) -> Any:
             if not K:
@@ -344,13 +442,18 @@ class LongSteps(Form):
                              for a, b in zip(scale, moves, strict=True)]
                     extra = {"scale": scale}
                 sizes = [_over([a / b for a, b in zip(y, scale, strict=True)]) for y in (moves, places)]
-            return ruled(x, *sizes, first=first, patience=PATIENCE) | extra
+            found = ruled(x, *sizes, first=first, patience=PATIENCE)
+            for flag in x["broken"]:
+                found["failed"] = [found["failed"][0] | flag]
+                found["going"] = [found["going"][0] & ~flag]
+            return found | extra | {"stale": [rows.B.number(stale)]}
 
-        reads = {"sizes": self.sizes(0, 2)} | ({"scale": self.place("scale")} if K else {})
-        return self.once(build, reads, **({"scale": self.place("scale")} if K else {}))
+        flags = Place("work", tuple(place.begins[0] for place in broken))
+        reads = {"sizes": self.sizes(0, 2), "broken": flags} | ({"scale": self.place("scale")} if K else {})
+        return self.once(build, reads, stale=self.place("stale"), **({"scale": self.place("scale")} if K else {}))
 
     def _land(self) -> list[Operation]:
-        K, last, moving, s = self.kinds, self.sweeps["last"], self.sweeps["moving"], self.s
+        K, last, s = self.kinds, self.sweeps["last"], self.s
 
         def moved(rows: Any, x: Any) -> Any:
             q, lost = _summed(x["q"][0], x["z"][s - 1], x["lost"][0])
@@ -378,7 +481,10 @@ class LongSteps(Form):
         writes = {"q": self.place("q"), "lost": self.place("carry", 1)}
         if last is not None:
             writes |= {"point": last.q} | ({"f": last.f} if last.adds else {})
-        operations: list[Operation] = [self.each(moved, reads, **writes)]
+        sweep = self.sweeps["moving"]
+        push = self.each(lambda rows, x: {"pushed": [self._equations(rows, x)[1]]}, self._read, pushed=self.pushed)
+        again = When(self.place("stale"), [*sweep.operations, push])
+        operations: list[Operation] = [again, self.each(moved, reads, **writes)]
         if last is not None:
             operations += last.operations
         reads = {"z": self.place("Z"), "pushed": self.pushed, "p": self.place("p"),
@@ -425,7 +531,7 @@ class LongSteps(Form):
 
         q, p, force = self.place("q"), self.place("p"), self.place("force")
         lost, lost_p = self.place("carry", 1), self.place("carry", 1, 1)
-        one = self.each(moved, {"q": q, "p": p, "lost": lost, "force": force, "mass": self.mass},
+        one = self.each(moved, {"q": q, "p": p, "lost": lost, "force": force, "mass": self.mass_place},
                         q=q, lost=lost, **({"f": last.f} if last.adds else {}))  # fmt: skip
         two = self.each(pushed, {"p": p, "lost": lost_p, "force": force, "late": last.f}, p=p, lost=lost_p, force=force)
         done = self.once(lambda rows, x: {"t": [x["t"][0] + 1.0], "started": [rows.B.number(1.0)]}, {})
@@ -435,11 +541,26 @@ class LongSteps(Form):
 
     # ---- from Python
 
+    def put(self, x: Mapping[str, FloatArray], lane: int, z: FloatArray, impulse: FloatArray, h: float) -> None:
+        block = np.zeros((self.s, self.count * self.lanes))
+        block[:, : self.n] = z
+        x["Z"][:] = block.reshape(-1, self.lanes)
+        x["stale"][:] = 1.0
+
+    def solved(self, x: Mapping[str, FloatArray], q: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """z and the impulse of a step that has begun at (q, p) and has landed."""
+        z = x["Z"].reshape(self.s, -1)[:, : self.n].copy()
+        carry = x["carry"].reshape(2, -1)[1, : self.n]
+        return z, (x["p"].reshape(-1)[: self.n] - p) + carry
+
     def scratch(self, size: int, old: FloatArray, params: FloatArray) -> FloatArray:
-        if len(old) >= self.work.end:
+        if len(old) == self.work.end and np.array_equal(self._given_params, params):
             return old
         found = guarded((self.work.end,), "work")
+        for slot, table in self.work.kept.items():
+            found.view(np.int64)[slot] = table.ctypes.data
         self.how.fill(self, found, params)
+        self._given_params = params.copy()
         return found
 
     def began(self, x: Mapping[str, FloatArray], t: float, q: FloatArray, p: FloatArray, h: float, params: FloatArray) -> None:
@@ -464,6 +585,155 @@ class LongSteps(Form):
     @cached_property
     def controls(self) -> list[float]:
         return [float(d) for d in self.method.exact_table(20)["d"][1:]]
+
+
+def _powers(x: FloatArray, power: int, h: Any) -> FloatArray:
+    return np.asarray(x * h**power)
+
+
+@dataclass(frozen=True)
+class Middle:
+    """Matrices in the middle of a step: operations that compute entries from a point, and where the point is written.
+
+    entries       where those of each block begin
+    row, column   of the upper triangle
+    one, other    which of the entries each of these is, and which mirrors it
+    """
+
+    operations: Sequence[Operation]
+    q: Place
+    v: Place
+    entries: Mapping[str, int]
+    row: NDArray[np.int64]
+    column: NDArray[np.int64]
+    one: NDArray[np.int64]
+    other: NDArray[np.int64]
+
+
+class _Eliminated:
+    """A way to solve an iteration's equations by an elimination in the middle of the step."""
+
+    def __init__(self, form: LongSteps, what: Sequence[str]) -> None:
+        self.form, work, W = form, form.work, form.lanes
+        self.middle: Middle = form.how.middle(form, what)
+        row, column, n = self.middle.row, self.middle.column, form.n
+        order = _order(n, row, column)
+        self.profile: Profile = profile(order, row, column, W)
+        places = self.profile.places(row, column)
+        mirrored = self.profile.places(column, row)
+        table = np.stack([np.where(places >= 0, places, mirrored), self.middle.one, self.middle.other], axis=1)
+        self.table = work.keep(np.ascontiguousarray(table))
+        self.index = work.keep(self.profile.order)
+        self.rows = work.keep(self.profile.tables())
+
+    def matrix(self, name: str, parts: int) -> Matrix:
+        work, n = self.form.work, self.form.n
+        half = self.profile.size + 8
+        F = work.block(f"{name} F", parts * half)
+        inverse = work.block(f"{name} pivots", parts * n)
+        pad = n + 8
+        return Matrix(self.rows, n, F, self.profile.size, half, inverse, work.block(f"{name} ratios", parts * pad), pad)
+
+
+class MassChord(_Eliminated):
+    """dz = −h (S⁻¹ ⊗ M⁻¹) R with the mass in the middle of the step, or a constant mass, which is factored once."""
+
+    def __init__(self, form: LongSteps) -> None:
+        super().__init__(form, ("m_v",))
+        work, W, s = form.work, form.lanes, form.s
+        self.vectors = -(-s // W)
+        pitch = self.vectors * W
+        matrix = self.matrix("mass", 1)
+        broken = work.single("mass broken")
+        room = form.count * W * pitch
+        x = work.block("mass right", room)
+        self.place = Place("work", tuple(x + k for k in range(s)), W * pitch, pitch)
+        part = (((self.middle.entries["m_v"], None),),)
+        factored = [*self.middle.operations, Assemble(matrix, self.table, len(self.middle.row), part),
+                    Factor(matrix, 1, broken)]  # fmt: skip
+        self.factored: list[Operation] = factored
+        self.broken = [broken]
+        if form.how.constant:
+            self.factored = [When(work.single("mass known"), factored, until=True)]
+        self.solved: list[Operation] = [SolveLanes(matrix, x, self.vectors)]
+        if not self.profile.plain:
+            y = work.block("mass right ordered", room)
+            self.solved = [Permuted(self.index, form.n, y, x, pitch), SolveLanes(matrix, y, self.vectors),
+                           Permuted(self.index, form.n, x, y, pitch, back=True)]  # fmt: skip
+
+    def right(self, rows: Any, R: Row) -> Row:
+        return apply(rows, rows.columns("solve"), R)
+
+    def increments(self, rows: Any, solved: Row) -> Row:
+        return solved
+
+
+class ShiftedChord(_Eliminated):
+    """Derivatives of the middle of the step for all its points: with A⁻¹B = V γ V⁻¹ the equations fall apart into
+
+        X_j = m_v + h α_j (m_q − f_v) + h² γ_j f_q,        X_j w_j = −h (V⁻¹A⁻¹R)_j,        dz = V w,
+
+    one system for each real γ_j and each pair of conjugate ones (`backends.shift_tables`). X is made symmetric.
+    """
+
+    def __init__(self, form: LongSteps) -> None:
+        super().__init__(form, form.how.stiffness)
+        work, n, W = form.work, form.n, form.lanes
+        self.shifts = shifts_of(form.method)
+        self.complex = [bool(g[1] != 0.0) for g in self.shifts["gamma"]]
+        entries, self.broken, self.factored, self.solved = self.middle.entries, [], [*self.middle.operations], []
+        begins: list[int] = []
+        length = form.count * W + 3 * W
+        for e, both in enumerate(self.complex):
+            parts = 1 + both
+            matrix, broken = self.matrix(f"shift {e}", parts), work.single(f"shift {e} broken")
+            self.broken.append(broken)
+            terms = [[(entries["m_v"], None)] if k == 0 else [] for k in range(parts)]
+            for k in range(parts):
+                terms[k] += [(entries["f_q"], form.table_place(f"gamma {k}", e))]
+                terms[k] += [(entries[name], form.table_place(f"alpha {k}", e)) for name in ("gyro",) if name in entries]
+            table = (self.table, len(self.middle.row), tuple(map(tuple, terms)))
+            self.factored += [Assemble(matrix, *table), Factor(matrix, parts, broken)]
+            x, y = (work.block(f"shift {e} {name}", parts * length + W) + W for name in ("right", "ordered"))
+            begins += [x + k * length for k in range(parts)]
+            for k in range(parts):
+                self.solved.append(Permuted(self.index, n, y + k * length, x + k * length))
+            self.solved.append(SolveOne(matrix, parts, y, length))
+            for k in range(parts):
+                self.solved.append(Permuted(self.index, n, x + k * length, y + k * length, back=True))
+        self.place = Place("work", tuple(begins), W)
+
+    def right(self, rows: Any, R: Row) -> Row:
+        ((minus,),), found = rows.columns("minus h"), []
+        for e, both in enumerate(self.complex):
+            into = self.shifts["into"][e].T.tolist()
+            found += [minus * dot(row, R) for row in into[: 1 + both]]
+        return found
+
+    def increments(self, rows: Any, solved: Row) -> Row:
+        moves: Row = [0.0] * self.form.s
+        k = 0
+        for e, both in enumerate(self.complex):
+            re, im = self.shifts["out"][:, e].T.tolist()
+            moves = [a + c * solved[k] for a, c in zip(moves, re, strict=True)]
+            if both:
+                moves = [a - c * solved[k + 1] for a, c in zip(moves, im, strict=True)]
+            k += 1 + both
+        return moves
+
+
+def _order(n: int, row: NDArray[np.int64], column: NDArray[np.int64]) -> NDArray[np.int64]:
+    """As coordinates stand, or the order of Cuthill and McKee, where that has a smaller profile."""
+    plain = np.arange(n)
+    if len(row) == n or 2 * len(row) > n * n // 2:
+        return plain
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    ones = csr_array((np.ones(2 * len(row)), (np.append(row, column), np.append(column, row))), shape=(n, n))
+    found = reverse_cuthill_mckee(ones, symmetric_mode=True).astype(np.int64)
+    sizes = [profile(order, np.append(row, column), np.append(column, row), 0).size for order in (plain, found)]
+    return plain if sizes[0] <= sizes[1] else found
 
 
 class _Tables:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.summands import Rows
-from leastaction.engine.long_steps import MOST_KINDS, LongSteps, Sweep
-from leastaction.kernel.script import JOB, Jobs, Place
+from leastaction.engine.long_steps import MOST_KINDS, LongSteps, Middle, Sweep
+from leastaction.kernel.script import JOB, Jobs, Operation, Place, Zero
 from leastaction.methods import Galerkin
 from leastaction.step.form import samples
 
@@ -47,10 +47,9 @@ class JobList:
             for cell, *piece in one.parts[part].pieces()
         )
         self.table = np.zeros((len(self.pieces), len(JOB)), np.int64)
-        self._kept: list[Any] = []
 
-    def given(self, params: FloatArray) -> NDArray[np.int64]:
-        """The table of jobs with these parameters; whoever keeps it keeps the list."""
+    def given(self, params: FloatArray) -> tuple[NDArray[np.int64], Any]:
+        """The table of jobs with these parameters, and the arrays whose addresses it has."""
         arrays = {}
         for e, one in enumerate(self.rows.strips):
             first, pitch = one.summand.first, one.summand.pitch
@@ -65,19 +64,20 @@ class JobList:
             given, common, size = arrays[e, k]
             kernel = self.rows.strips[e].kernels[k].address
             job[:] = kernel, address, count, lacking, given.ctypes.data + 8 * before, size, common.ctypes.data
-        self._kept = [arrays, table]
-        return table
+        return table, arrays
 
 
 class Summed:
     """A sum and a method."""
 
     channels, vectors = 0, 0
+    stiffness = ("m_v", "f_q")
 
     def __init__(self, system: Any, method: Galerkin) -> None:
         self.system, self.method, self.n = system, method, system.n
         self.sums = system.assembly
         self.step = Facts(self.n, method)
+        self.diagonal, self.constant = self.sums.mass.diagonal and self.sums.mass.constant, self.sums.mass.constant
         self.separable = self.sums.separable and self.sums.mass.diagonal and not self.sums.m
         kinds = self.sums.kinds
         names, own = np.unique(kinds, return_inverse=True)
@@ -92,23 +92,48 @@ class Summed:
         work, count = form.work, form.count
         f = work.arrays(f"{name} f", len(nodes), count)
         m = f if self.separable else work.arrays(f"{name} m", len(nodes), count)
-        times = work.single(f"{name} times") if name == "last" and form.hands_on else None
+        if form.job_slot < 0:
+            form.job_slot = work.slot(2)
         q = form.place("q") if name == "last" else work.arrays(f"{name} q", len(nodes), count)
         v = q if self.separable else work.arrays(f"{name} v", len(nodes), count)
-        at = [times or form.times.only(i) for i in nodes]
         jobs = [
-            Jobs(0, at[k], q.only(k), v.only(k), f.only(k), m.only(k)) for k in range(len(nodes))
+            Jobs(form.job_slot, form.times.only(i), q.only(k), v.only(k), f.only(k), m.only(k))
+            for k, i in enumerate(nodes)
         ]
-        return Sweep(jobs, times or form.times.only(*nodes), q, v, f, m, True)
+        return Sweep(jobs, form.times.only(*nodes), q, v, f, m, True)
+
+    def driven(self, form: LongSteps) -> list[Operation]:
+        return []
+
+    def middle(self, form: LongSteps, what: Sequence[str]) -> Middle:
+        work = form.work
+        blocks = self.sums.matrices if "f_q" in what else self.sums.mass
+        upper = np.flatnonzero(blocks.row <= blocks.column)
+        mirror = np.searchsorted(blocks.keys, blocks.column * blocks.size + blocks.row)
+        name, count = " ".join(what), len(blocks.keys)
+        q, v = (work.arrays(f"{name} middle {x}", 1, form.count) for x in "qv")
+        operations: list[Operation] = []
+        entries = {}
+        for block in what:
+            entries[block] = work.block(f"{name} {block}", count + form.lanes)
+            at, jobs = Place("work", (entries[block],)), JobList(Rows(blocks.strips[block]))
+            slot = work.slot(2)
+            form.further.append((slot, jobs))
+            operations += [Zero(at, count), Jobs(slot, form.times.only(-1), q, v, at, at)]
+        return Middle(operations, q, v, entries, blocks.row[upper], blocks.column[upper], upper, mirror[upper])
 
     def fill(self, form: LongSteps, work: FloatArray, params: FloatArray) -> None:
-        table = self.jobs.given(params)
-        work.view(np.int64)[:2] = table.ctypes.data, len(table)
-        (begin,) = form.mass.begins
+        form.kept = []
+        for slot, jobs in [(form.job_slot, self.jobs), *form.further]:
+            table, arrays = jobs.given(params)
+            form.kept.append((table, arrays))
+            work.view(np.int64)[slot : slot + 2] = table.ctypes.data, len(table)
+        (begin,) = form.mass_place.begins
         work[begin : begin + form.count * form.lanes] = 1.0
         mass, nothing = self.sums.mass, np.zeros(self.n)
-        M = mass.entries("m_v", 0.0, nothing, nothing, params)
-        work[begin : begin + self.n] = 1.0 / M[mass.row == mass.column]
+        if self.diagonal:
+            M = mass.entries("m_v", 0.0, nothing, nothing, params)
+            work[begin : begin + self.n] = 1.0 / M[mass.row == mass.column]
         if form.kinds > 1:
             (begin,) = form.kind.begins
             work[begin : begin + self.n] = self.kind_of

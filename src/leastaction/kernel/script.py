@@ -63,7 +63,7 @@ class Script:
         c, texts = _Code(), []
         for k, operation in enumerate(self.operations):
             texts += operation.write(c, f"part_{name.upper()}_{k}", lanes, library)
-        declared = "\n".join(sorted({line for text in c.declared for line in [text]}))
+        declared = "\n".join(sorted(c.declared))
         return [*texts, declared + "\n" + c.finished(f"void @{name}(ptr %state, ptr %out, ptr %work)", "void")]
 
 
@@ -206,6 +206,38 @@ class Copy:
         to, source = (c.at(f"%{place.array}", place.begins[0]) for place in (self.to, self.source))
         c.copy(to, source, self.count)
         return []
+
+
+@dataclass(frozen=True)
+class Zero:
+    """So many numbers ← 0."""
+
+    to: Place
+    count: int
+
+    def write(self, c: _Code, name: str, lanes: int, library: Mapping[str, vector_math.Function]) -> list[str]:
+        c.declared.add("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+        to = c.at(f"%{self.to.array}", self.to.begins[0])
+        c.do(f"call void @llvm.memset.p0.i64(ptr align 8 {to}, i8 0, i64 {8 * self.count}, i1 false)")
+        return []
+
+
+@dataclass(frozen=True)
+class When:
+    """Operations that are done where a number is not zero, or, with `until`, is zero and becomes one."""
+
+    flag: Place
+    operations: Sequence[Operation]
+    until: bool = False
+
+    def write(self, c: _Code, name: str, lanes: int, library: Mapping[str, vector_math.Function]) -> list[str]:
+        at, texts = c.at(f"%{self.flag.array}", self.flag.begins[0]), []
+        with c.when(c.op(f"fcmp {'oeq' if self.until else 'une'} double {c.get(at, 'double')}, 0.0")):
+            for k, operation in enumerate(self.operations):
+                texts += operation.write(c, f"{name}_{k}", lanes, library)
+            if self.until:
+                c.put(at, "1.0", "double")
+        return texts
 
 
 def _always_inlined(text: str, name: str) -> str:

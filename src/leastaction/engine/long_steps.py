@@ -617,8 +617,7 @@ class _Eliminated:
         self.form, work, W = form, form.work, form.lanes
         self.middle: Middle = form.how.middle(form, what)
         row, column, n = self.middle.row, self.middle.column, form.n
-        order = _order(n, row, column)
-        self.profile: Profile = profile(order, row, column, W)
+        self.profile = _profile(n, np.append(row, column), np.append(column, row), W)
         places = self.profile.places(row, column)
         mirrored = self.profile.places(column, row)
         table = np.stack([np.where(places >= 0, places, mirrored), self.middle.one, self.middle.other], axis=1)
@@ -722,18 +721,18 @@ class ShiftedChord(_Eliminated):
         return moves
 
 
-def _order(n: int, row: NDArray[np.int64], column: NDArray[np.int64]) -> NDArray[np.int64]:
-    """As coordinates stand, or the order of Cuthill and McKee, where that has a smaller profile."""
-    plain = np.arange(n)
-    if len(row) == n or 2 * len(row) > n * n // 2:
+def _profile(n: int, row: NDArray[np.int64], column: NDArray[np.int64], lanes: int) -> Profile:
+    """As coordinates stand, or in the order of Cuthill and McKee, where that has a smaller profile."""
+    plain = profile(np.arange(n), row, column, lanes)
+    if len(row) == 2 * n or len(row) > n * n // 2:
         return plain
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-    ones = csr_array((np.ones(2 * len(row)), (np.append(row, column), np.append(column, row))), shape=(n, n))
-    found = reverse_cuthill_mckee(ones, symmetric_mode=True).astype(np.int64)
-    sizes = [profile(order, np.append(row, column), np.append(column, row), 0).size for order in (plain, found)]
-    return plain if sizes[0] <= sizes[1] else found
+    pattern = csr_array((np.ones(len(row)), (row, column)), shape=(n, n))
+    order = reverse_cuthill_mckee(pattern, symmetric_mode=True).astype(np.int64)
+    found = profile(order, row, column, lanes)
+    return plain if plain.size <= found.size else found
 
 
 class _Tables:

@@ -625,7 +625,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.linalg.solve: _solve, np.linalg.slogdet: _slogdet,
 }  # fmt: skip
 # Functions whose own code is right on arrays of traced values: it moves elements, or adds and multiplies them. Each is
-# compared with NumPy in tests/hostile/test_numpy_functions.py; all others are refused.
+# compared with NumPy in tests/trace/test_numpy_functions.py; all others are refused.
 OWN_CODE = {
     *(
         f"np.{name}"

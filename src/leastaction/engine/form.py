@@ -149,6 +149,14 @@ class Form:
     ) -> None:
         """What Python writes into the state of one trajectory, block by block, before its first step."""
 
+    def unknowns_of(self, x: Mapping[str, FloatArray]) -> FloatArray:
+        """The unknowns of the step that has just landed, where `lifts`."""
+        return x["z"][:, 0]
+
+    def solved(self, x: Mapping[str, FloatArray], q: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """z, (s, n), and the impulse of the step of one trajectory that began at (q, p) and has just landed."""
+        return x["z"][: self.s * self.n, 0].reshape(self.s, self.n), x["impulse"][:, 0]
+
     def scratch(self, size: int, old: FloatArray, params: FloatArray) -> FloatArray:
         """The array that native code works in: the old one, if it serves."""
         return old if len(old) >= size else guarded((size,), "work")

@@ -21,20 +21,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.fused.mass import inverse_of, middle_of
 from leastaction.backends.guarded import guarded
-from leastaction.engine.form import FADING, LONGEST, RESOLVED, SHORTEST, SINGLE, Blocks, Form, Lying
+from leastaction.engine.form import FADING, LONGEST, RESOLVED, SHORTEST, SINGLE, Blocks, Form, Lying, Watching
+from leastaction.engine.rescue import Rescue
 from leastaction.engine.verdict import TINY, ruled
 from leastaction.kernel import native_lanes
 from leastaction.kernel.elimination import Assemble, Factor, Matrix, Permuted, Profile, SolveLanes, SolveOne, profile
 from leastaction.kernel.script import Each, Once, Operation, Place, Script, When
 from leastaction.backends.shift_tables import shifts_of
 from leastaction.program import Builder, Value, dot
+from leastaction.methods import Galerkin
 from leastaction.step.form import samples, stencils
 from leastaction.step.prediction import WHOLE, Prediction
 from leastaction.step.prediction import tables as prediction_tables
@@ -45,6 +47,49 @@ FloatArray = NDArray[np.float64]
 PATIENCE = 32
 SLOTS = 256  # integers at the beginning of the work
 MOST_KINDS = 16  # that are judged together; with more each coordinate is judged by itself
+
+
+class Mechanics(Protocol):
+    """What scripts ask of a system and a method.
+
+    kinds, kind_of   how many kinds of coordinates are judged together, 0: none are; and the kind of each
+    channels, vectors   of inputs, and of nodes
+    constant, diagonal   the mass depends on parameters alone; and is diagonal, too
+    separable        that, f does not depend on v, and m = M v
+    stiffness        the blocks of derivatives that shifted chords need
+    """
+
+    step: Any
+    method: Galerkin
+    n: int
+    kinds: int
+    kind_of: NDArray[np.int64]
+    channels: int
+    vectors: int
+    constant: bool
+    diagonal: bool
+    separable: bool
+    stiffness: tuple[str, ...]
+
+    def sweep(self, form: LongSteps, name: str, nodes: Sequence[int]) -> Sweep:
+        """Forces, and momenta where they are needed, at these nodes."""
+        ...
+
+    def driven(self, form: LongSteps) -> list[Operation]:
+        """What brings times and inputs to where the system reads them."""
+        ...
+
+    def middle(self, form: LongSteps, what: Sequence[str]) -> Middle:
+        """Blocks of derivatives in the middle of the step."""
+        ...
+
+    def fill(self, form: LongSteps, work: FloatArray, params: FloatArray) -> None:
+        """Write addresses, parameters and a constant diagonal mass into the work."""
+        ...
+
+    def rescue(self, params: FloatArray) -> Rescue: ...
+
+    def velocity(self, t: float, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray: ...
 
 
 @dataclass
@@ -109,12 +154,12 @@ class Work:
 class LongSteps(Form):
     """Steps as scripts."""
 
-    def __init__(self, how: Any, watch: Any = None, lifts: bool = False, energy_of: Any = None, varied: int = 0) -> None:
+    def __init__(self, how: Mechanics, watch: Watching | None = None, varied: int = 0) -> None:
         self.how, self.method = how, how.method
         self.step, self.n, self.s = how.step, how.n, how.method.s
         W = native_lanes()
         self.lanes, self.width, self.side = W, 1, True
-        self.watch, self.energy_of, self.varied, self.varies, self.lifts = watch, energy_of, varied, False, lifts
+        self.watch, self.energy_of, self.varied, self.varies, self.lifts = watch, None, varied, False, False
         self.count = -(-self.n // W)  # vectors of coordinates
         self.samples = samples(self.method)
         self.ahead = Prediction(self.s, Lying(prediction_tables(self.method.table.modes, self.method.table.growth)))
@@ -547,9 +592,12 @@ class LongSteps(Form):
         x["Z"][:] = block.reshape(-1, self.lanes)
         x["stale"][:] = 1.0
 
+    def unknowns_of(self, x: Mapping[str, FloatArray]) -> FloatArray:
+        return x["Z"].reshape(self.s, -1)[:, : self.n].ravel()
+
     def solved(self, x: Mapping[str, FloatArray], q: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
         """z and the impulse of a step that has begun at (q, p) and has landed."""
-        z = x["Z"].reshape(self.s, -1)[:, : self.n].copy()
+        z = self.unknowns_of(x).reshape(self.s, self.n)
         carry = x["carry"].reshape(2, -1)[1, : self.n]
         return z, (x["p"].reshape(-1)[: self.n] - p) + carry
 

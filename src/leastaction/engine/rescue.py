@@ -104,16 +104,15 @@ class Rescue:
         for k in range(1, MOST_ITERATIONS + 1):
             R, J, _ = self.equations(t, q, p, h, z, inputs)
             residual = float(np.abs(R).max())
-            if not np.isfinite(R).all() or not np.isfinite(J).all():
+            if not np.isfinite(R).all():
                 return _Tried(None, NOT_FINITE, residual, k)
-            try:
-                dz = -np.linalg.solve(J, R)
-            except np.linalg.LinAlgError:
+            found = self.increment(J, R)
+            if found is None:
                 return _Tried(None, SINGULAR, residual, k)
-            dz = self._by_point(dz)
+            dz = self._by_point(found)
             z = z + dz
             scale = np.maximum(scale, np.abs(z[:, :n]).max(axis=0))
-            unit = np.maximum(scale, np.abs(q) * 2.0**-40) + 1e-280
+            unit = self.unit(np.maximum(scale, np.abs(q) * 2.0**-40)) + 1e-280
             size = float((np.abs(dz[:, :n]) / unit).max())
             if not np.isfinite(size):
                 return _Tried(None, NOT_FINITE, residual, k)
@@ -124,13 +123,24 @@ class Rescue:
             before = size
         return _Tried(None, NOT_CONVERGED, residual, MOST_ITERATIONS)
 
+    def increment(self, J: Any, R: FloatArray) -> FloatArray | None:
+        """−J⁻¹R; None where there is none. No numbers in J give no numbers here."""
+        try:
+            return -np.linalg.solve(J, R)
+        except np.linalg.LinAlgError:
+            return None
+
+    def unit(self, scale: FloatArray) -> FloatArray:
+        """By what increments of each coordinate are measured, from the size of its step."""
+        return scale
+
     def _by_point(self, x: NDArray[Any]) -> FloatArray:
         s, n, m = self.step.s, self.step.n, self.step.multipliers
         return np.concatenate([x[: s * n].reshape(s, n), x[s * n :].reshape(s, m)], axis=1)
 
     def equations(
         self, t: float, q: FloatArray, p: FloatArray, h: float, z: FloatArray, inputs: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    ) -> tuple[FloatArray, Any, FloatArray]:
         """R, ∂R/∂z and the impulse (`step.form`); multipliers and their equations stand behind all increments."""
         step, n, s, m = self.step, self.step.n, self.step.s, self.step.multipliers
         N = s * n

@@ -18,12 +18,13 @@ from leastaction.engine.explicit import Explicit
 from leastaction.engine.form import SINGLE, Form, Watching
 from leastaction.engine.gauss import Gauss
 from leastaction.engine.increments import Chord, Newton
+from leastaction.engine.long_steps import LongSteps, Mechanics
 from leastaction.kernel import Native, native_lanes
 from leastaction.kernel.compile import compile_run
 from leastaction.kernel.driver import CALL, Shape
 from leastaction.methods import Galerkin
 from leastaction.program import Program
-from leastaction.step.form import Step, step_of
+from leastaction.step.form import Step
 
 if TYPE_CHECKING:
     from leastaction.systems.lagrangian import Lagrangian
@@ -63,12 +64,19 @@ def form_of(
 class Engine:
     """A form of the steps of a method on a system, compiled; h, parameters and trajectories change nothing of it."""
 
-    def __init__(self, system: Lagrangian, method: Galerkin, step: Step, form: Form, width: int, phases: int) -> None:
+    def __init__(
+        self, system: Lagrangian, method: Galerkin, how: Mechanics, form: Form, width: int, phases: int
+    ) -> None:
         self.system, self.method, self.phases = system, method, phases
-        self.step, self.form = step, form
+        self.how, self.step, self.form = how, how.step, form
         self.width, self.lanes, self.places = width, self.form.lanes, self.form.places
         self.values = self.form.places["tables"].stop  # of a state
         self._native: dict[bool, tuple[Native, Any]] = {}
+
+    @property
+    def watches(self) -> bool:
+        """Whether the native function looks for events; else states are looked at, after steps."""
+        return bool(self.step.terms)
 
     @cached_property
     def easy(self) -> dict[str, Program]:
@@ -170,10 +178,14 @@ def call_record() -> NDArray[np.int64]:
 
 @lru_cache(maxsize=128)
 def engine(
-    system: Lagrangian, method: Galerkin, width: int = 1, watch: Watching | None = None, lifts: bool = False,
+    system: Any, method: Galerkin, width: int = 1, watch: Watching | None = None, lifts: bool = False,
     energy: bool = False, phases: int = 1, varied: int = 0,
 ) -> Engine | None:  # fmt: skip
-    """The engine of these steps; None where they are too long to be written out."""
-    step = step_of(system, method)
-    form = form_of(step, width, watch, lifts, system if energy else None, varied)
-    return None if form is None else Engine(system, method, step, form, width, phases)
+    """The engine of these steps; None if there is none, as of many trajectories side by side where steps are long."""
+    how: Mechanics = system.mechanics_of(method)
+    form = form_of(how.step, width, watch, lifts, system if energy else None, varied) if how.step.terms else None
+    if form is None:
+        if width > 1 or how.step.multipliers:
+            return None
+        form = LongSteps(how, watch, varied)
+    return Engine(system, method, how, form, width, phases)

@@ -63,6 +63,8 @@ class SingleSteps:
         state[places["params"]] = params[:, None]
         for name, value in (("h", h), ("period", h), ("t0", start[0]), ("alive", 1.0)):
             state[places[name]] = value
+        blocks = {name: state[place] for name, place in places.items()}
+        how.form.began(blocks, float(start[0]), q[0], p[0], h, params)
         why = self._run(BEGIN, inputs, params)
         if why == FAILED and not self._hard and how.hard:
             self._hard = True
@@ -72,11 +74,11 @@ class SingleSteps:
                 solved = self._rescued(params).solve(float(start[0]), q[0], p[0], h, inputs)
             except Unsolved:
                 return None
-            how.form.put({name: state[place] for name, place in places.items()}, 0, solved.z, solved.impulse, h)
+            how.form.put(blocks, 0, solved.z, solved.impulse, h)
             state[places["failed"]] = 0.0
             if self._run(SOLVED, inputs, params) == FAILED:
                 return None
-        found = state[places["z"], 0][: how.step.s * n].reshape(how.step.s, n), state[places["impulse"], 0]
+        found = how.form.solved(blocks, q[0], p[0])
         return found if np.isfinite(found[0]).all() and np.isfinite(found[1]).all() else None
 
     def _run(self, enter: int, inputs: FloatArray, params: FloatArray) -> int:
@@ -94,5 +96,5 @@ class SingleSteps:
 
     def _rescued(self, params: FloatArray) -> Rescue:
         if self._rescue is None or not np.array_equal(self._rescue[0], params):
-            self._rescue = params.copy(), Rescue(self.engine.system, self.engine.step, params)
+            self._rescue = params.copy(), self.engine.how.rescue(params)
         return self._rescue[1]

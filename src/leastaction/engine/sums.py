@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.summands import Rows
+from leastaction.backends.status import NOT_FINITE, SINGULAR, Failure
+from leastaction.backends.summands import Blocks, Rows
 from leastaction.engine.long_steps import MOST_KINDS, LongSteps, Middle, Sweep
+from leastaction.engine.rescue import Rescue, Unsolved
 from leastaction.kernel.script import JOB, Jobs, Operation, Place, Zero
 from leastaction.methods import Galerkin
-from leastaction.step.form import samples
+from leastaction.step.form import samples, stencils
 
 FloatArray = NDArray[np.float64]
 
@@ -29,6 +31,7 @@ class Facts:
     channels: int = 0
     multipliers: int = 0
     end: None = None
+    terms: tuple[()] = ()
 
     @property
     def s(self) -> int:
@@ -76,13 +79,21 @@ class Summed:
     def __init__(self, system: Any, method: Galerkin) -> None:
         self.system, self.method, self.n = system, method, system.n
         self.sums = system.assembly
-        self.step = Facts(self.n, method)
+        self.step = Facts(self.n, method, multipliers=system.m)
         self.diagonal, self.constant = self.sums.mass.diagonal and self.sums.mass.constant, self.sums.mass.constant
         self.separable = self.sums.separable and self.sums.mass.diagonal and not self.sums.m
         kinds = self.sums.kinds
         names, own = np.unique(kinds, return_inverse=True)
         self.kinds = len(names) if len(names) <= MOST_KINDS else 0
         self.kind_of = own
+
+    @cached_property
+    def slopes(self) -> Blocks:
+        """All derivatives of f and m, as matrices."""
+        return Blocks(self.n, self.sums.summands, "m_v", "f_q", "f_v", "m_q", whole=True)
+
+    def rescue(self, params: FloatArray) -> SumRescue:
+        return SumRescue(self, params)
 
     @cached_property
     def jobs(self) -> JobList:
@@ -140,6 +151,59 @@ class Summed:
 
     def velocity(self, t: float, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
         return self.sums.at(params).velocity(t, q, p)
+
+
+class SumRescue(Rescue):
+    """Single steps of a sum with these parameters: sparse equations of all points together, solved by SuperLU."""
+
+    def __init__(self, how: Summed, params: FloatArray) -> None:
+        self.how, self.system, self.params = how, how.system, params
+        self.step: Any = how.step
+        self.sums = how.sums
+        self.at = self.sums.at(params)
+        self.controls = np.array([float(d) for d in how.method.exact_table(20)["d"][1:]])
+
+    def velocity(self, t: float, q: FloatArray, p: FloatArray) -> FloatArray:
+        v = self.at.velocity(t, q, p) if np.isfinite(q).all() and np.isfinite(p).all() else None
+        if v is None:
+            raise Unsolved(Failure(SINGULAR if np.isfinite(p).all() else NOT_FINITE, np.inf, 0, 0.0))
+        return v
+
+    def equations(
+        self, t: float, q: FloatArray, p: FloatArray, h: float, z: FloatArray, inputs: FloatArray
+    ) -> tuple[FloatArray, Any, FloatArray]:
+        from scipy.sparse import csc_array, kron
+
+        n, s, table = self.step.n, self.step.s, stencils(samples(self.how.method), h)
+        R, J, impulse = np.zeros((s, n)), csc_array((s * n, s * n)), np.zeros(n)
+        R[-1] = -p
+        for i, (time, weight) in enumerate(zip(table.times, table.weights, strict=True)):
+            gather = {"q": table.gather["q"][i], "v": table.gather["v"][i]}
+            point = t + time, q + gather["q"] @ z, gather["v"] @ z
+            f, m = (x[:n] for x in self.sums.gradient(*point, self.params))
+            for name, given in (("f", f), ("m", m)):
+                scatter = weight * table.scatter[name][i]
+                R += np.outer(scatter, given)
+                for block in ("q", "v"):
+                    if f"{name}_{block}" in self.how.slopes.strips:
+                        slope = self.how.slopes.matrix(f"{name}_{block}", *point, self.params)
+                        J = J + kron(csc_array(np.outer(scatter, gather[block])), slope, format="csc")
+            impulse += weight * f
+        return R.ravel(), J, impulse
+
+    def increment(self, J: Any, R: FloatArray) -> FloatArray | None:
+        from scipy.sparse.linalg import splu
+
+        try:
+            return -np.asarray(splu(J.tocsc()).solve(R))
+        except (RuntimeError, ValueError):
+            return None
+
+    def unit(self, scale: FloatArray) -> FloatArray:
+        kinds = self.how.kind_of
+        most = np.zeros(kinds.max() + 1)
+        np.maximum.at(most, kinds, scale)
+        return most[kinds] if self.how.kinds else scale
 
 
 @lru_cache(maxsize=64)

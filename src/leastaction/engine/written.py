@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.mass import mass_of
+from leastaction.backends.fused.mass import Mass, mass_of
 from leastaction.engine.long_steps import LongSteps, Middle, Sweep
-from leastaction.kernel import Native, compile_program
+from leastaction.engine.rescue import Rescue
+from leastaction.kernel import compile_program, native_lanes
 from leastaction.kernel.script import Call, Operation, Place
 from leastaction.methods import Galerkin
 from leastaction.program import Builder, Program
-from leastaction.step.form import Step
+from leastaction.step.form import Step, step_of
 
 FloatArray = NDArray[np.float64]
 
@@ -23,16 +24,28 @@ FloatArray = NDArray[np.float64]
 class Written:
     """A Lagrangian and a method."""
 
-    kinds = 0
+    kinds, kind_of = 0, np.zeros(0, np.int64)
     stiffness = ("m_v", "f_q", "gyro")
 
     def __init__(self, system: Any, method: Galerkin, step: Step) -> None:
         self.system, self.method, self.step, self.n = system, method, step, step.n
-        self.mass = mass_of(step)
         self.channels = step.channels
-        self.constant = self.mass.constant
-        self.diagonal = self.mass.diagonal and self.constant
-        self.separable = self.mass.separable and self.diagonal
+
+    @cached_property
+    def mass(self) -> Mass:
+        return mass_of(self.step)
+
+    @property
+    def constant(self) -> bool:
+        return self.mass.constant
+
+    @property
+    def diagonal(self) -> bool:
+        return self.mass.diagonal and self.constant
+
+    @property
+    def separable(self) -> bool:
+        return self.mass.separable and self.diagonal
 
     @property
     def vectors(self) -> int:
@@ -40,8 +53,6 @@ class Written:
 
     @property
     def lanes(self) -> int:
-        from leastaction.kernel import native_lanes
-
         return native_lanes()
 
     @property
@@ -162,6 +173,9 @@ class Written:
             given = {name: np.zeros(size) for name, size in self.mass.program.inputs} | {"params": params}
             work[begin : begin + self.n] = 1.0 / np.array(self.mass.program(*given.values())["m_v"])
 
+    def rescue(self, params: FloatArray) -> Rescue:
+        return Rescue(self.system, self.step, params)
+
     def velocity(self, t: float, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
         (v,), _ = self.system.velocities(np.array([t]), q[None], p[None], params)
         return np.asarray(v, float)
@@ -173,5 +187,5 @@ def slopes_known(x: Any) -> float | None:
 
 
 @lru_cache(maxsize=64)
-def written(system: Any, method: Galerkin, step: Step) -> Written:
-    return Written(system, method, step)
+def written(system: Any, method: Galerkin) -> Written:
+    return Written(system, method, step_of(system, method))

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from leastaction.backends.galerkin import GalerkinStepper
+from leastaction.engine.stepper import FormStepper
 from leastaction.methods import Galerkin
 from leastaction.numbers.rounding import Digits
 from leastaction.run import balance, poles
@@ -112,7 +113,7 @@ def stretch(
         if not goes_on or not standing.going(end)[slice(*part)].any():
             continue
         stepper = at_work(plan, starts.part(*part), standing.part(*part))
-        if isinstance(stepper, GalerkinStepper):
+        if isinstance(stepper, GalerkinStepper | FormStepper):
             stepper.threads = threads
             if plan.hasty:
                 stepper.hurry()

@@ -22,7 +22,9 @@ from leastaction.backends.rows import Row
 from leastaction.backends.status import BRANCH, Failure
 from leastaction.backends.stepper import Start
 from leastaction.engine.run import Engine, engine
+from leastaction.engine.long_steps import Mechanics
 from leastaction.engine.stepper import FormStepper
+from leastaction.engine.written import written
 from leastaction.errors import TraceError
 from leastaction.methods import Composition, Galerkin, Method, RungeKutta4
 from leastaction.numbers.notation import to_texts
@@ -387,6 +389,10 @@ class Lagrangian(Many, Usual):
             return None
         root, phases = (method.root, len(method.parts)) if isinstance(method, Composition) else (method, 1)
         return engine(self, root, width, energy=energy, phases=phases, varied=varied)
+
+    def mechanics_of(self, method: Galerkin) -> Mechanics:
+        """What the steps of a method ask of this system."""
+        return written(self, method)
 
     def backend(
         self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False

@@ -23,6 +23,10 @@ from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR, Failur
 from leastaction.backends.stepper import Start, Stepper
 from leastaction.backends.sum_backend import sum_backend
 from leastaction.backends.summands import Assembly
+from leastaction.engine.long_steps import Mechanics
+from leastaction.engine.run import Engine, engine
+from leastaction.engine.stepper import FormStepper
+from leastaction.engine.sums import summed
 from leastaction.errors import ConstraintError, DegenerateLagrangianError
 from leastaction.methods import Galerkin, Method
 from leastaction.numbers.notation import to_texts
@@ -430,8 +434,15 @@ class Sum(Usual):
         """Not for what it is asked for: a pole of a chart."""
         return False
 
-    def engine(self, method: Method, width: int = 1, energy: bool = False, varied: int = 0) -> None:
-        """None: no native function of a whole run steps this system."""
+    def engine(self, method: Method, width: int = 1, energy: bool = False, varied: int = 0) -> Engine | None:
+        """How one trajectory is stepped by one native function; None for several, and for methods beside the family."""
+        if not isinstance(method, Galerkin) or width > 1 or varied:
+            return None
+        return engine(self, method)
+
+    def mechanics_of(self, method: Galerkin) -> Mechanics:
+        """What the steps of a method ask of this system."""
+        return summed(self, method)
 
     def backend(self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False) -> Backend | None:
         """How the loops step this system: one trajectory at a time."""
@@ -439,6 +450,8 @@ class Sum(Usual):
 
     def stepper(self, method: Method, start: Start, row: Row | None = None) -> Stepper:
         """The stepper of one trajectory in float64; methods beside the family step the system `expanded`."""
+        if isinstance(method, Galerkin) and self.engine(method) is not None:
+            return FormStepper(self, method, start, row)
         if isinstance(method, Galerkin):
             return GalerkinStepper(self, method, start, row)
         return self.expanded().stepper(method, start, row)

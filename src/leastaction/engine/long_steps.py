@@ -200,7 +200,7 @@ class LongSteps(Form):
         w, s, K = self.count, self.s, self.kinds
         found = [
             ("q", w), ("p", w), ("carry", 2 * w), ("directions", self.room), ("force", w if self.hands_on else 0),
-            ("params", self.step.params), ("inputs", self.how.channels * self.how.vectors),
+            ("params", 0), ("inputs", self.how.channels * self.how.vectors),
             ("scale", K or w), ("length", K or w), *((name, 1) for name in SINGLE), ("choice", 1), ("stale", 1),
             ("record", self.ahead.record), ("memory", w * self.ahead.memory), ("Z", w * s),
         ]  # fmt: skip

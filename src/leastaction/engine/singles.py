@@ -60,7 +60,8 @@ class SingleSteps:
             state[places["tables"]], self._h = how.tables_in_passing(h), h
         q, p = start[None, 1 : 1 + n], start[None, 1 + n :]
         state[places["q"]], state[places["p"]] = how.packed(q), how.packed(p)
-        state[places["params"]] = params[:, None]
+        if state[places["params"]].size:
+            state[places["params"]] = params[:, None]
         for name, value in (("h", h), ("period", h), ("t0", start[0]), ("alive", 1.0)):
             state[places[name]] = value
         blocks = {name: state[place] for name, place in places.items()}

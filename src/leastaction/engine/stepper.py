@@ -144,7 +144,8 @@ class FormStepper:
                 "period": h, "t0": float(start.t) + offset * h, "t": float(step), "alive": alive, "offset": offset,
             }  # fmt: skip
             for name, value in values.items():
-                state[how.places[name]][:, columns] = value
+                if (block := state[how.places[name]]).size:
+                    block[:, columns] = value
             state[how.places["tables"]] = how.tables(part * h)
             blocks = {name: state[place] for name, place in how.places.items()}
             how.form.began(blocks, float(start.t) + (step + offset) * h, q[own[0]], p[own[0]], part * h, self.params[own[0]])

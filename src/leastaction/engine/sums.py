@@ -79,7 +79,7 @@ class Summed:
     def __init__(self, system: Any, method: Galerkin) -> None:
         self.system, self.method, self.n = system, method, system.n
         self.sums = system.assembly
-        self.step = Facts(self.n, method, multipliers=system.m)
+        self.step = Facts(self.n, method, len(system.values()), multipliers=system.m)
         self.diagonal, self.constant = self.sums.mass.diagonal and self.sums.mass.constant, self.sums.mass.constant
         self.separable = self.sums.separable and self.sums.mass.diagonal and not self.sums.m
         kinds = self.sums.kinds

@@ -154,12 +154,15 @@ class Work:
 class LongSteps(Form):
     """Steps as scripts."""
 
-    def __init__(self, how: Mechanics, watch: Watching | None = None, varied: int = 0) -> None:
+    def __init__(
+        self, how: Mechanics, watch: Watching | None = None, lifts: bool = False, varied: int = 0
+    ) -> None:
         self.how, self.method = how, how.method
         self.step, self.n, self.s = how.step, how.n, how.method.s
         W = native_lanes()
         self.lanes, self.width, self.side = W, 1, True
         self.watch, self.energy_of, self.varied, self.varies, self.lifts = watch, None, varied, False, False
+        self.keeps = lifts or watch is not None or varied > 0  # whether explicit steps write z, too
         self.count = -(-self.n // W)  # vectors of coordinates
         self.samples = samples(self.method)
         self.ahead = Prediction(self.s, Lying(prediction_tables(self.method.table.modes, self.method.table.growth)))
@@ -528,7 +531,8 @@ class LongSteps(Form):
             writes |= {"point": last.q} | ({"f": last.f} if last.adds else {})
         sweep = self.sweeps["moving"]
         push = self.each(lambda rows, x: {"pushed": [self._equations(rows, x)[1]]}, self._read, pushed=self.pushed)
-        again = When(self.place("stale"), [*sweep.operations, push])
+        points = self.each(lambda rows, x: self._points(rows, x, x["z"]), reads, **self._point_places())
+        again = When(self.place("stale"), [points, *sweep.operations, push])
         operations: list[Operation] = [again, self.each(moved, reads, **writes)]
         if last is not None:
             operations += last.operations
@@ -566,7 +570,8 @@ class LongSteps(Form):
         def moved(rows: Any, x: Any) -> Any:
             (z,), _ = self._chord(rows, x | {"f": []})
             q, lost = _summed(x["q"][0], z, x["lost"][0])
-            return {"q": [q], "lost": [lost]} | ({"f": [0.0]} if last.adds else {})
+            found = {"q": [q], "lost": [lost]} | ({"f": [0.0]} if last.adds else {})
+            return found | ({"z": [z]} if self.keeps else {})
 
         def pushed(rows: Any, x: Any) -> Any:
             (weights,) = rows.columns("weights")
@@ -577,7 +582,8 @@ class LongSteps(Form):
         q, p, force = self.place("q"), self.place("p"), self.place("force")
         lost, lost_p = self.place("carry", 1), self.place("carry", 1, 1)
         one = self.each(moved, {"q": q, "p": p, "lost": lost, "force": force, "mass": self.mass_place},
-                        q=q, lost=lost, **({"f": last.f} if last.adds else {}))  # fmt: skip
+                        q=q, lost=lost, **({"f": last.f} if last.adds else {}),
+                        **({"z": self.place("Z")} if self.keeps else {}))  # fmt: skip
         two = self.each(pushed, {"p": p, "lost": lost_p, "force": force, "late": last.f}, p=p, lost=lost_p, force=force)
         done = self.once(lambda rows, x: {"t": [x["t"][0] + 1.0], "started": [rows.B.number(1.0)]}, {})
         here = self.once(lambda rows, x: {"at": [x["t0"][0] + (x["t"][0] * x["period"][0] + rows.columns("times")[0][-1])]},

@@ -187,5 +187,5 @@ def engine(
     if form is None:
         if width > 1 or how.step.multipliers:
             return None
-        form = LongSteps(how, watch, varied)
+        form = LongSteps(how, watch, lifts, varied)
     return Engine(system, method, how, form, width, phases)

@@ -60,7 +60,7 @@ def judged(
     corrected  whether all iterations but the first one contract by the square of what the first one contracts by
     lands      whether the result follows from forces that are evaluated at the root again
     """
-    n, started = len(moves), x["started"][0]
+    n, one, started = len(moves), x["going"][0].B.number(1.0), x["started"][0]
     scale = list(x["scale"])
     if first:
         longest = rows.packed([_size(row) for row in moves])

@@ -172,10 +172,10 @@ class SumRescue(Rescue):
     def equations(
         self, t: float, q: FloatArray, p: FloatArray, h: float, z: FloatArray, inputs: FloatArray
     ) -> tuple[FloatArray, Any, FloatArray]:
-        from scipy.sparse import csc_array, kron
+        from scipy.sparse import csc_array
 
-        n, s, table = self.step.n, self.step.s, stencils(samples(self.how.method), h)
-        R, J, impulse = np.zeros((s, n)), csc_array((s * n, s * n)), np.zeros(n)
+        n, s, table, slopes = self.step.n, self.step.s, stencils(samples(self.how.method), h), self.how.slopes
+        R, J, impulse = np.zeros((s, n)), np.zeros((s, s, len(slopes.keys))), np.zeros(n)
         R[-1] = -p
         for i, (time, weight) in enumerate(zip(table.times, table.weights, strict=True)):
             gather = {"q": table.gather["q"][i], "v": table.gather["v"][i]}
@@ -185,17 +185,20 @@ class SumRescue(Rescue):
                 scatter = weight * table.scatter[name][i]
                 R += np.outer(scatter, given)
                 for block in ("q", "v"):
-                    if f"{name}_{block}" in self.how.slopes.strips:
-                        slope = self.how.slopes.matrix(f"{name}_{block}", *point, self.params)
-                        J = J + kron(csc_array(np.outer(scatter, gather[block])), slope, format="csc")
+                    if slopes.strips[f"{name}_{block}"]:
+                        entries = slopes.entries(f"{name}_{block}", *point, self.params)
+                        J += np.outer(scatter, gather[block])[:, :, None] * entries
             impulse += weight * f
-        return R.ravel(), J, impulse
+        row, column = (np.broadcast_to(x, J.shape) for x in (
+            n * np.arange(s)[:, None, None] + slopes.row, n * np.arange(s)[:, None] + slopes.column
+        ))  # fmt: skip
+        return R.ravel(), csc_array((J.ravel(), (row.ravel(), column.ravel())), shape=(s * n, s * n)), impulse
 
     def increment(self, J: Any, R: FloatArray) -> FloatArray | None:
         from scipy.sparse.linalg import splu
 
         try:
-            return -np.asarray(splu(J.tocsc()).solve(R))
+            return -np.asarray(splu(J).solve(R))
         except (RuntimeError, ValueError):
             return None
 

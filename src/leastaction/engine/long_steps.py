@@ -18,6 +18,7 @@ together, since a wave that comes to a coordinate at rest would put every step i
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -33,7 +34,7 @@ from leastaction.engine.rescue import Rescue
 from leastaction.engine.verdict import TINY, ruled
 from leastaction.kernel import native_lanes
 from leastaction.kernel.elimination import Assemble, Factor, Matrix, Permuted, Profile, SolveLanes, SolveOne, profile
-from leastaction.kernel.script import Each, Once, Operation, Place, Script, When
+from leastaction.kernel.script import Each, Once, Operation, Place, Python, Script, When
 from leastaction.backends.shift_tables import shifts_of
 from leastaction.program import Builder, Value, dot
 from leastaction.methods import Galerkin
@@ -45,6 +46,8 @@ from leastaction.step.rows import Row, Table, apply, size, total
 FloatArray = NDArray[np.float64]
 
 PATIENCE = 32
+MOST_PRODUCTS = 1e8  # of an elimination along a profile: some 50 ms
+CALLED = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 SLOTS = 256  # integers at the beginning of the work
 MOST_KINDS = 16  # that are judged together; with more each coordinate is judged by itself
 
@@ -180,6 +183,7 @@ class LongSteps(Form):
         self.names = {name for name, _ in self.blocks}
         self.work, self._given_params, self.job_slot = Work(W), np.full(1, np.nan), -1
         self.further: list[Any] = []
+        self.functions: list[Any] = []
         self.params_at: list[tuple[int, int]] = []
         self.points: list[Any] = []
         self.middles: list[Any] = []
@@ -208,6 +212,19 @@ class LongSteps(Form):
             ("record", self.ahead.record), ("memory", w * self.ahead.memory), ("Z", w * s),
         ]  # fmt: skip
         return [*found, ("earlier", self.room), ("tables", self.rows.size)]
+
+    def python(self, function: Any) -> Operation:
+        """An operation in Python, on the numbers of the state and of the work."""
+
+        def called(state: int, work: int) -> None:
+            sizes = self.places["tables"].stop * self.lanes, self.work.end
+            function(*(np.ctypeslib.as_array((ctypes.c_double * size).from_address(at))
+                       for size, at in zip(sizes, (state, work), strict=True)))  # fmt: skip
+
+        native = CALLED(called)
+        slot = self.work.slot(1)
+        self.functions.append((slot, native))
+        return Python(slot)
 
     def place(self, name: str, components: int | None = None, first: int = 0) -> Place:
         """An operand in the state: components that lie one behind the other."""
@@ -611,8 +628,11 @@ class LongSteps(Form):
         if len(old) == self.work.end and np.array_equal(self._given_params, params):
             return old
         found = guarded((self.work.end,), "work")
+        slots = found.view(np.int64)
         for slot, table in self.work.kept.items():
-            found.view(np.int64)[slot] = table.ctypes.data
+            slots[slot] = table.ctypes.data
+        for slot, native in self.functions:
+            slots[slot] = ctypes.cast(native, ctypes.c_void_p).value
         self.how.fill(self, found, params)
         self._given_params = params.copy()
         return found
@@ -679,6 +699,60 @@ class _Eliminated:
         self.index = work.keep(self.profile.order)
         self.rows = work.keep(self.profile.tables())
 
+    @cached_property
+    def wide(self) -> bool:
+        """Whether a profile takes so many products that SuperLU, which orders by least degree, is faster."""
+        widths = (self.profile.last - np.arange(self.form.n)).astype(float)
+        return float(widths @ widths) > MOST_PRODUCTS
+
+    def factor_sparse(self, terms: Sequence[Any], broken: Sequence[Place]) -> Operation:
+        """Factors of matrices that are sums of entries, as `Assemble` has them, by SuperLU."""
+        from scipy.sparse import csc_array
+        from scipy.sparse.linalg import splu
+
+        middle, n = self.middle, self.form.n
+        where = (np.append(middle.row, middle.column), np.append(middle.column, middle.row))
+
+        def values(state: FloatArray, work: FloatArray, part: Any) -> FloatArray:
+            total = np.zeros(len(middle.row))
+            for begin, at in part:
+                own = 0.5 * (work[begin + middle.one] + work[begin + middle.other])
+                total += own if at is None else own * state[at.begins[0]]
+            return total
+
+        def factor(state: FloatArray, work: FloatArray) -> None:
+            self.factors = []
+            for parts, flag in zip(terms, broken, strict=True):
+                x = values(state, work, parts[0]) + (1j * values(state, work, parts[1]) if len(parts) > 1 else 0.0)
+                x = np.append(x, np.where(middle.row == middle.column, 0.0, x))
+                try:
+                    how = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
+                    self.factors.append(splu(csc_array((x, where), shape=(n, n)), **how))
+                    work[flag.begins[0]] = 0.0
+                except (RuntimeError, ValueError):
+                    work[flag.begins[0]] = 1.0
+                    return
+
+        return self.form.python(factor)
+
+    def solve_sparse(self, rights: Any, begins: Sequence[int] = (), length: int = 0) -> Operation:
+        """The right-hand sides ← solutions: those that `rights` gives as views, or, of real and imaginary parts at a
+        distance of `length`, where they begin.
+        """
+        n = self.form.n
+
+        def solve(state: FloatArray, work: FloatArray) -> None:
+            for k, (lu, right) in enumerate(zip(self.factors, rights(work), strict=False)):
+                found = lu.solve(np.ascontiguousarray(right))
+                if not begins:
+                    right[:] = found
+                    continue
+                work[begins[k] : begins[k] + n] = found.real[:, 0]
+                if np.iscomplexobj(found):
+                    work[begins[k] + length : begins[k] + length + n] = found.imag[:, 0]
+
+        return self.form.python(solve)
+
     def matrix(self, name: str, parts: int) -> Matrix:
         work, n = self.form.work, self.form.n
         half = self.profile.size + 8
@@ -693,26 +767,29 @@ class MassChord(_Eliminated):
 
     def __init__(self, form: LongSteps) -> None:
         super().__init__(form, ("m_v",))
-        work, W, s = form.work, form.lanes, form.s
-        self.vectors = -(-s // W)
-        pitch = self.vectors * W
-        matrix = self.matrix("mass", 1)
-        broken = work.single("mass broken")
+        work, W, s, n = form.work, form.lanes, form.s, form.n
+        vectors = -(-s // W)
+        pitch, broken = vectors * W, work.single("mass broken")
         room = form.count * W * pitch
         x = work.block("mass right", room)
         self.place = Place("work", tuple(x + k for k in range(s)), W * pitch, pitch)
         part = (((self.middle.entries["m_v"], None),),)
-        factored = [*self.middle.operations, Assemble(matrix, self.table, len(self.middle.row), part),
-                    Factor(matrix, 1, broken)]  # fmt: skip
+        if self.wide:
+            factor: list[Operation] = [self.factor_sparse([part], [broken])]
+            self.solved: list[Operation] = [self.solve_sparse(lambda work: [work[x : x + n * pitch].reshape(n, pitch)])]
+        else:
+            matrix = self.matrix("mass", 1)
+            factor = [Assemble(matrix, self.table, len(self.middle.row), part), Factor(matrix, 1, broken)]
+            self.solved = [SolveLanes(matrix, x, vectors)]
+            if not self.profile.plain:
+                y = work.block("mass right ordered", room)
+                self.solved = [Permuted(self.index, n, y, x, pitch), SolveLanes(matrix, y, vectors),
+                               Permuted(self.index, n, x, y, pitch, back=True)]  # fmt: skip
+        factored = [*self.middle.operations, *factor]
         self.factored: list[Operation] = factored
         self.broken = [broken]
         if form.how.constant:
             self.factored = [When(work.single("mass known"), factored, until=True)]
-        self.solved: list[Operation] = [SolveLanes(matrix, x, self.vectors)]
-        if not self.profile.plain:
-            y = work.block("mass right ordered", room)
-            self.solved = [Permuted(self.index, form.n, y, x, pitch), SolveLanes(matrix, y, self.vectors),
-                           Permuted(self.index, form.n, x, y, pitch, back=True)]  # fmt: skip
 
     def right(self, rows: Any, R: Row) -> Row:
         return apply(rows, rows.columns("solve"), R)
@@ -731,30 +808,39 @@ class ShiftedChord(_Eliminated):
 
     def __init__(self, form: LongSteps) -> None:
         super().__init__(form, form.how.stiffness)
-        work, n, W = form.work, form.n, form.lanes
+        work, n, W, entries = form.work, form.n, form.lanes, self.middle.entries
         self.shifts = shifts_of(form.method)
         self.complex = [bool(g[1] != 0.0) for g in self.shifts["gamma"]]
-        entries, self.broken, self.factored, self.solved = self.middle.entries, [], [*self.middle.operations], []
-        begins: list[int] = []
-        length = form.count * W + 3 * W
+        self.broken = [work.single(f"shift {e} broken") for e in range(len(self.complex))]
+        length, terms, begins, x = form.count * W + 3 * W, [], [], []
         for e, both in enumerate(self.complex):
-            parts = 1 + both
-            matrix, broken = self.matrix(f"shift {e}", parts), work.single(f"shift {e} broken")
-            self.broken.append(broken)
-            terms = [[(entries["m_v"], None)] if k == 0 else [] for k in range(parts)]
-            for k in range(parts):
-                terms[k] += [(entries["f_q"], form.table_place(f"gamma {k}", e))]
-                terms[k] += [(entries[name], form.table_place(f"alpha {k}", e)) for name in ("gyro",) if name in entries]
-            table = (self.table, len(self.middle.row), tuple(map(tuple, terms)))
-            self.factored += [Assemble(matrix, *table), Factor(matrix, parts, broken)]
-            x, y = (work.block(f"shift {e} {name}", parts * length + W) + W for name in ("right", "ordered"))
-            begins += [x + k * length for k in range(parts)]
-            for k in range(parts):
-                self.solved.append(Permuted(self.index, n, y + k * length, x + k * length))
-            self.solved.append(SolveOne(matrix, parts, y, length))
-            for k in range(parts):
-                self.solved.append(Permuted(self.index, n, x + k * length, y + k * length, back=True))
+            own: list[Any] = []
+            for k in range(1 + both):
+                part = [] if k else [(entries["m_v"], None)]
+                part.append((entries["f_q"], form.table_place(f"gamma {k}", e)))
+                part += [(entries[name], form.table_place(f"alpha {k}", e)) for name in ("gyro",) if name in entries]
+                own.append(tuple(part))
+            terms.append(tuple(own))
+            x.append(work.block(f"shift {e} right", (1 + both) * length + W) + W)
+            begins += [x[e] + k * length for k in range(1 + both)]
         self.place = Place("work", tuple(begins), W)
+        if self.wide:
+            def rights(work: FloatArray) -> list[Any]:
+                return [work[a : a + n, None] + 1j * work[a + length : a + length + n, None] if both
+                        else work[a : a + n, None] for a, both in zip(x, self.complex, strict=True)]  # fmt: skip
+
+            self.factored: list[Operation] = [*self.middle.operations, self.factor_sparse(terms, self.broken)]
+            self.solved: list[Operation] = [self.solve_sparse(rights, x, length)]
+            return
+        self.factored, self.solved = [*self.middle.operations], []
+        y = work.block("shift ordered", 2 * length + W) + W
+        for e, both in enumerate(self.complex):
+            parts, matrix = range(1 + both), self.matrix(f"shift {e}", 1 + both)
+            self.factored += [Assemble(matrix, self.table, len(self.middle.row), terms[e]),
+                              Factor(matrix, 1 + both, self.broken[e])]  # fmt: skip
+            self.solved += [Permuted(self.index, n, y + k * length, x[e] + k * length) for k in parts]
+            self.solved.append(SolveOne(matrix, 1 + both, y, length))
+            self.solved += [Permuted(self.index, n, x[e] + k * length, y + k * length, back=True) for k in parts]
 
     def right(self, rows: Any, R: Row) -> Row:
         ((minus,),), found = rows.columns("minus h"), []

@@ -7,7 +7,7 @@ vectors of W numbers, padded to whole vectors.
     Once    a Program of single numbers
     Jobs    loops over rows of tables (`strips`), one after the other
     Call    a compiled Program of all coordinates
-    Copy    numbers
+    Python  what is rare, or takes long anyway
 
 Addresses of tables, and of compiled Programs, stand at the beginning of the work, 64-bit integers in its slots.
 """
@@ -194,17 +194,13 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Copy:
-    """So many numbers."""
+class Python:
+    """A Python function of the addresses of state and work, whose own address is in a slot."""
 
-    to: Place
-    source: Place
-    count: int
+    slot: int
 
     def write(self, c: _Code, name: str, lanes: int, library: Mapping[str, vector_math.Function]) -> list[str]:
-        c.declared.add("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
-        to, source = (c.at(f"%{place.array}", place.begins[0]) for place in (self.to, self.source))
-        c.copy(to, source, self.count)
+        c.do(f"call void {c.get(c.at('%work', self.slot), 'ptr')}(ptr %state, ptr %work)")
         return []
 
 

@@ -12,6 +12,8 @@ Where the mass is constant, f does not depend on v and m = M v (separable), the 
 and nodes differ: at the start of a step the force is known from the last one; the force at its end enters the impulse
 alone; the others move. If none moves the step is explicit. The impulse is that of the forces from which z came.
 
+In a first step, what increments show of a coordinate's motion belongs to its scale, too.
+
 How increments are judged: of a Lagrangian, every coordinate on its own scale; of a sum, coordinates of one kind
 together, since a wave that comes to a coordinate at rest would put every step in doubt.
 """
@@ -76,6 +78,10 @@ class Mechanics(Protocol):
 
     def sweep(self, form: LongSteps, name: str, nodes: Sequence[int]) -> Sweep:
         """Forces, and momenta where they are needed, at these nodes."""
+        ...
+
+    def around(self, form: LongSteps, before: Each, sweep: Sweep, after: Each) -> list[Operation]:
+        """A sweep over one point between two Programs of coordinates."""
         ...
 
     def driven(self, form: LongSteps) -> list[Operation]:
@@ -315,9 +321,9 @@ class LongSteps(Form):
         if not self.hands_on:
             return None
         last = self.sweeps["last"]
-        return Script([*self._forces_of(last, [0.0]), self._kept_force()])
+        return Script([*self._forces_of(last), self._kept_force()])
 
-    def _forces_of(self, sweep: Sweep, share: Any) -> list[Operation]:
+    def _forces_of(self, sweep: Sweep) -> list[Operation]:
         """Forces at the start of a step, by the sweep that serves its end."""
         def here(rows: Any, x: Any) -> Any:
             return {"at": [x["t0"][0] + x["t"][0] * x["period"][0]]}
@@ -455,17 +461,15 @@ class LongSteps(Form):
             found |= {"z": new, **self._points(rows, x, new)}
             if self.kinds:
                 return found | {"largest": self.split([size(moves), size(new)], x)}
-            scale = x["scale"][0]
-            if first:
-                scale = x["started"][0].where(scale, scale.op("max", size(moves)).op("max", TINY))
-                found["scale"] = [scale]
+            scale = x["started"][0].where(x["scale"][0], x["scale"][0].op("max", size(moves)).op("max", TINY))
+            found["scale"] = [scale]
             return found | {"largest": [size(moves) / scale, size(new) / scale]}
 
         reads = self._read
         writes = {"z": self.place("Z"), **self._point_places(), "largest": self.sizes(0, 2)}
         if soft:
             writes["pushed"] = self.pushed
-        if first and not self.kinds:
+        if not self.kinds:
             writes["scale"] = self.place("scale")
         operations = [*self.sweeps["moving"].operations]
         way = self.way(hard)
@@ -500,12 +504,10 @@ class LongSteps(Form):
             if not K:
                 sizes, extra = x["sizes"], {}
             else:
-                moves, places, scale = x["sizes"][:K], x["sizes"][K:], x["scale"]
-                extra = {}
-                if first:
-                    scale = [x["started"][0].where(a, a.op("max", b).op("max", TINY))
-                             for a, b in zip(scale, moves, strict=True)]
-                    extra = {"scale": scale}
+                moves, places = x["sizes"][:K], x["sizes"][K:]
+                scale = [x["started"][0].where(a, a.op("max", b).op("max", TINY))
+                         for a, b in zip(x["scale"], moves, strict=True)]  # fmt: skip
+                extra = {"scale": scale}
                 sizes = [_over([a / b for a, b in zip(y, scale, strict=True)]) for y in (moves, places)]
             found = ruled(x, *sizes, first=first, patience=PATIENCE)
             for flag in x["broken"]:
@@ -605,7 +607,7 @@ class LongSteps(Form):
         done = self.once(lambda rows, x: {"t": [x["t"][0] + 1.0], "started": [rows.B.number(1.0)]}, {})
         here = self.once(lambda rows, x: {"at": [x["t0"][0] + (x["t"][0] * x["period"][0] + rows.columns("times")[0][-1])]},
                          {}, at=last.times)
-        return [here, one, *last.operations, two, done]
+        return [here, *self.how.around(self, one, last, two), done]
 
     # ---- from Python
 

@@ -111,14 +111,15 @@ class Rescue:
                 return _Tried(None, SINGULAR, residual, k)
             dz = self._by_point(found)
             z = z + dz
-            scale = np.maximum(scale, np.abs(z[:, :n]).max(axis=0))
+            before_it, scale = scale, np.maximum(scale, np.abs(z[:, :n]).max(axis=0))
+            waking = bool((scale > 2.0 * before_it).any())  # a coordinate moves that was at rest
             unit = self.unit(np.maximum(scale, np.abs(q) * 2.0**-40)) + 1e-280
             size = float((np.abs(dz[:, :n]) / unit).max())
             if not np.isfinite(size):
                 return _Tried(None, NOT_FINITE, residual, k)
             if size <= SETTLED or (k > 2 and size <= STALLED and size > 0.25 * before):
                 return _Tried(z, 0, residual, k)
-            if k > 1 and size > (TRUST if k == 2 and before > NEAR else SLOWER) * before:
+            if k > 1 and not waking and size > (TRUST if k == 2 and before > NEAR else SLOWER) * before:
                 return _Tried(None, NOT_CONVERGED, residual, k)
             before = size
         return _Tried(None, NOT_CONVERGED, residual, MOST_ITERATIONS)

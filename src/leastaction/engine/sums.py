@@ -14,7 +14,7 @@ from leastaction.backends.status import NOT_FINITE, SINGULAR, Failure
 from leastaction.backends.summands import Blocks, Rows
 from leastaction.engine.long_steps import MOST_KINDS, LongSteps, Middle, Sweep
 from leastaction.engine.rescue import Rescue, Unsolved
-from leastaction.kernel.script import JOB, Jobs, Operation, Place, Zero
+from leastaction.kernel.script import JOB, Blocked, Each, Jobs, Operation, Place, Zero
 from leastaction.methods import Galerkin
 from leastaction.step.form import samples, stencils
 
@@ -112,6 +112,21 @@ class Summed:
             for k, i in enumerate(nodes)
         ]
         return Sweep(jobs, form.times.only(*nodes), q, v, f, m, True)
+
+    def around(self, form: LongSteps, before: Each, sweep: Sweep, after: Each) -> list[Operation]:
+        cells, (jobs,) = self.sums.cells, sweep.operations
+        if cells.phases[1] == 1:
+            return [before, jobs, after]
+        work, W, owned = form.work, form.lanes, cells.owned
+        # A vector that a later phase touches waits for it.
+        vectors = np.stack([owned[:, 1] // W, -(-owned[:, 2] // W), -(-owned[:, 3] // W), owned[:, 4] // W], axis=1)
+        vectors[:, 3] = np.where(owned[:, 4] == owned[:, 2], vectors[:, 1], vectors[:, 3])
+        vectors[:, 3] = np.maximum(vectors[:, 2], vectors[:, 3])
+        counts = np.bincount([cell for cell, *_ in self.jobs.pieces], minlength=cells.phases[-1])
+        slot = work.keep(np.concatenate([[0], np.cumsum(counts)]))
+        work.keep(np.searchsorted(owned[:, 0], np.arange(cells.phases[1] + 1)))
+        work.keep(np.ascontiguousarray(vectors))
+        return [Blocked(slot, before, jobs, after, cells.phases[1], cells.phases[-1], len(vectors))]
 
     def driven(self, form: LongSteps) -> list[Operation]:
         return []

@@ -35,6 +35,7 @@ NEAR = 1 / 16
 FAR = 48.0  # a step grows by no such factor from one step to the next
 SLOW, SLOWER = 0.9, 0.5
 MOST_ITERATIONS = 50.0
+WAKING = 4.5  # iterations of a first step in which increments need not shrink
 TINY = 1e-280  # a scale is never zero
 STATE = ("going", "failed", "size", "rate", "nearest", "iterations")  # what the verdict remembers, a number of each
 
@@ -90,7 +91,9 @@ def ruled(
         nearest = x["nearest"][0].op("min", rate)
         most = (k < 2.5).where(SLOW, SLOWER)
         hopeless = (left * power(factor, patience) > NEGLIGIBLE) & (k > 1.5)
-        slow = (size > STALLED) & ((now > most) | hopeless) | (k > MOST_ITERATIONS)
+        # In a first step some coordinates may move only after others have: then increments do not shrink at first.
+        waking = ~x["started"][0] & (k < WAKING)
+        slow = (size > STALLED) & ((now > most) | hopeless) & ~waking | (k > MOST_ITERATIONS)
         solved = solved & (nearest <= TRUST)
         slow = slow | ((now > 0.5) & (size <= STALLED) & ~solved)
     failed = ~sound | (slow & ~solved)

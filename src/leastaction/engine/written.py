@@ -13,7 +13,7 @@ from leastaction.backends.fused.mass import Mass, mass_of
 from leastaction.engine.long_steps import LongSteps, Middle, Sweep
 from leastaction.engine.rescue import Rescue
 from leastaction.kernel import compile_program, native_lanes
-from leastaction.kernel.script import Call, Operation, Place
+from leastaction.kernel.script import Call, Each, Operation, Place
 from leastaction.methods import Galerkin
 from leastaction.program import Builder, Program
 from leastaction.step.form import Step, step_of
@@ -93,6 +93,9 @@ class Written:
         for k, i in enumerate(nodes):
             form.points.append((t.begins[k], i, [given[k // L] + (first + j) * L + k % L for j in range(self.channels)]))
         return Sweep(calls, Place("work", t.begins), block("q"), block("v"), outputs[0], outputs[-1], False)
+
+    def around(self, form: LongSteps, before: Each, sweep: Sweep, after: Each) -> list[Operation]:
+        return [before, *sweep.operations, after]
 
     def driven(self, form: LongSteps) -> list[Operation]:
         """Times and inputs of all points, where the node reads them."""

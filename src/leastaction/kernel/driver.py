@@ -177,13 +177,19 @@ class _Code:
         self.label(behind)
 
     @contextmanager
-    def each(self, count: str | int) -> Iterator[str]:
-        """For 0 … count − 1."""
-        k = self.variable("0")
-        with self.repeat(lambda: self.op(f"icmp slt i64 {self.get(k)}, {count}")):
+    def between(self, begin: str, end: str, step: int = 1) -> Iterator[str]:
+        """For begin, begin + step, … below end."""
+        k = self.variable(begin)
+        with self.repeat(lambda: self.op(f"icmp slt i64 {self.get(k)}, {end}")):
             index = self.get(k)
             yield index
-            self.put(k, self.add(index, 1))
+            self.put(k, self.add(index, step))
+
+    @contextmanager
+    def each(self, count: str | int) -> Iterator[str]:
+        """For 0 … count − 1."""
+        with self.between("0", str(count)) as k:
+            yield k
 
     def finished(self, head: str, result: str) -> str:
         body = "\n".join([*self.entry, *self.lines])

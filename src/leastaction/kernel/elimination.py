@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,22 +135,6 @@ class _Writer:
         re = self.fma(a[1], b[1], self.fma(a[0], b[0], total[0], kind, minus=True), kind)
         return [re, self.fma(a[1], b[0], self.fma(a[0], b[1], total[1], kind, minus=True), kind, minus=True)]
 
-    def between(self, begin: str, end: str, step: int = 1) -> Any:
-        """For begin, begin + step, … below end."""
-        return _between(self.c, begin, end, step)
-
-
-from contextlib import contextmanager  # noqa: E402
-
-
-@contextmanager
-def _between(c: _Code, begin: str, end: str, step: int) -> Any:
-    k = c.variable(begin)
-    with c.repeat(lambda: c.op(f"icmp slt i64 {c.get(k)}, {end}")):
-        index = c.get(k)
-        yield index
-        c.put(k, c.add(index, step))
-
 
 @dataclass(frozen=True)
 class Matrix:
@@ -223,16 +206,16 @@ class Factor:
         bad = c.variable("0.0", "double")
         with c.each(n) as i:
             own, first, last = w.row(i), w.of_row(i, 1), w.of_row(i, 2)
-            with w.between(first, i) as k:
+            with c.between(first, i) as k:
                 x = w.load(c.at(w.row(k), i), half)
                 w.store(c.at(w.ratios, k), self.matrix.pad, w.times(x, w.load(c.at(w.inverse, k), n)))
             end = c.add(last, 1)
-            with w.between(i, end, 2 * W) as column:
+            with c.between(i, end, 2 * W) as column:
                 above = w.of_row(column, 1)
                 begin = c.op(f"select i1 {c.op(f'icmp sgt i64 {above}, {first}')}, i64 {above}, i64 {first}")
                 at = [c.at(own, c.add(column, v * W)) for v in (0, 1)]
                 totals = [[c.variable(x, w.kind) for x in w.load(place, half, W)] for place in at]
-                with w.between(begin, i) as k:
+                with c.between(begin, i) as k:
                     ratio = w.splat(w.load(c.at(w.ratios, k), self.matrix.pad))
                     other = w.row(k)
                     for v, total in enumerate(totals):
@@ -244,7 +227,7 @@ class Factor:
                     w.store(place, half, [c.get(t, w.kind) for t in total], W)
             pivot = w.load(c.at(own, i), half)
             w.store(c.at(w.inverse, i), n, self._inverse(w, pivot, bad))
-            with w.between(first, i) as k:
+            with c.between(first, i) as k:
                 w.store(c.at(own, k), half, w.load(c.at(w.ratios, k), self.matrix.pad))
         c.put(c.at(f"%{self.broken.array}", self.broken.begins[0]), c.get(bad, "double"), "double")
         return []
@@ -290,13 +273,13 @@ class SolveLanes:
                 y = w.op("fmul", own, c.splat(c.get(c.at(w.inverse, k), "double"), lanes), w.kind)
                 c.put(at(k), y, w.kind)
                 row, end = w.row(k), c.add(w.of_row(k, 2), 1)
-                with w.between(c.add(k, 1), end) as j:
+                with c.between(c.add(k, 1), end) as j:
                     u = w.splat([c.get(c.at(row, j), "double")])
                     c.put(at(j), w.less([c.get(at(j), w.kind)], u, [y], True)[0], w.kind)
             with c.each(n) as down:
                 k = c.op(f"sub i64 {n - 1}, {down}")
                 y, row = c.get(at(k), w.kind), w.row(k)
-                with w.between(w.of_row(k, 1), k) as i:
+                with c.between(w.of_row(k, 1), k) as i:
                     u = w.splat([c.get(c.at(row, i), "double")])
                     c.put(at(i), w.less([c.get(at(i), w.kind)], u, [y], True)[0], w.kind)
         return []
@@ -318,7 +301,7 @@ class SolveOne:
             y = w.times(w.load(c.at(x, k), self.pitch), w.load(c.at(w.inverse, k), n))
             w.store(c.at(x, k), self.pitch, y)
             row, end, Y = w.row(k), c.add(w.of_row(k, 2), 1), w.splat(y)
-            with w.between(c.add(k, 1), end, W) as j:
+            with c.between(c.add(k, 1), end, W) as j:
                 u, here = w.load(c.at(row, j), half, W), c.at(x, j)
                 w.store(here, self.pitch, w.less(w.load(here, self.pitch, W), u, Y, True), W)
         with c.each(n) as down:

@@ -82,6 +82,20 @@ class Each:
     largest: Mapping[str, Place] = field(default_factory=dict)
 
     def write(self, c: _Code, name: str, lanes: int, library: Mapping[str, vector_math.Function]) -> list[str]:
+        return self.between(c, name, lanes, library, "0", str(self.count))
+
+    def apart(self, name: str, lanes: int, library: Mapping[str, vector_math.Function]) -> list[str]:
+        """A function @name_range(ptr state, ptr work, i64 begin, i64 end) for some of the vectors."""
+        c = _Code()
+        texts = self.between(c, name, lanes, library, "%begin", "%end")
+        declared = "\n".join(sorted(c.declared))
+        head = f"void @{name}_range(ptr %state, ptr %work, i64 %begin, i64 %end) noinline"
+        return [*texts, declared + "\n" + c.finished(head, "void")]
+
+    def between(
+        self, c: _Code, name: str, lanes: int, library: Mapping[str, vector_math.Function], begin_at: str, end_at: str
+    ) -> list[str]:
+        """The code for some of the vectors."""
         W, program = lanes, self.program
         kind = "double" if W == 1 else f"<{W} x double>"
         lowered = lower(program, name, W, library=library)
@@ -111,7 +125,7 @@ class Each:
         for block in self.largest:
             for k in range(dict(program.outputs)[block]):
                 most[block, k] = c.variable("0.0" if W == 1 else "zeroinitializer", kind)
-        with c.each(self.count) as v:
+        with c.between(begin_at, end_at) as v:
             for place, begin, i in moving:
                 at = c.at(f"%{place.array}", c.add(c.mul(v, place.pitch), begin))
                 c.put(slot(given, i), c.vector(at, W, place.lane), kind)
@@ -160,11 +174,15 @@ class Jobs:
     m: Place
 
     def write(self, c: _Code, name: str, lanes: int, library: Mapping[str, vector_math.Function]) -> list[str]:
+        self.some(c, "0", c.get(c.at("%work", self.slot + 1)))
+        return []
+
+    def some(self, c: _Code, begin: str, end: str) -> None:
+        """The jobs from one on, up to another."""
         jobs = c.get(c.at("%work", self.slot), "ptr")
-        count = c.get(c.at("%work", self.slot + 1))
         t = c.get(c.at(f"%{self.time.array}", self.time.begins[0]), "double")
         arrays = [c.at(f"%{place.array}", place.begins[0]) for place in (self.q, self.v, self.f, self.m)]
-        with c.each(count) as k:
+        with c.between(begin, end) as k:
             job = c.at(jobs, c.mul(k, len(JOB)))
             own = {
                 field: c.get(c.at(job, i), "i64" if field in ("count", "lacking", "pitch") else "ptr")
@@ -175,7 +193,52 @@ class Jobs:
                 f"call void {own['function']}(double {t}, {points}, ptr {own['table']}, i64 {own['count']}, "
                 f"i64 {own['lacking']}, ptr {own['given']}, i64 {own['pitch']}, ptr {own['common']})"
             )
-        return []
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """An Each, jobs and another Each, range of coordinates by range, so that each range is done while it is in the
+    cache (`backends.cells`).
+
+    slot     addresses of where the jobs of each cell begin; of where the ranges of each cell of the first phase begin;
+             and of the ranges, (begin, end, low, high) in vectors: no later cell touches those from low to high
+    phase    cells of the first phase; cells: of all
+    ranges   how many there are
+    """
+
+    slot: int
+    before: Each
+    jobs: Jobs
+    after: Each
+    phase: int
+    cells: int
+    ranges: int
+
+    def write(self, c: _Code, name: str, lanes: int, library: Mapping[str, vector_math.Function]) -> list[str]:
+        first, last = f"{name}_before", f"{name}_after"
+        texts = [*self.before.apart(first, lanes, library), *self.after.apart(last, lanes, library)]
+        c.declared |= {f"declare void @{one}_range(ptr, ptr, i64, i64)" for one in (first, last)}
+        jobs, own, ranges = (c.get(c.at("%work", self.slot + k), "ptr") for k in range(3))
+
+        def each(function: str, e: str, begin: int, end: int) -> None:
+            a, b = (c.get(c.at(ranges, c.add(c.mul(e, 4), k))) for k in (begin, end))
+            c.do(f"call void @{function}_range(ptr %state, ptr %work, i64 {a}, i64 {b})")
+
+        def of(table: str, cell: str) -> tuple[str, str]:
+            return c.get(c.at(table, cell)), c.get(c.at(table, c.add(cell, 1)))
+
+        with c.each(self.phase) as cell:
+            with c.between(*of(own, cell)) as e:
+                each(first, e, 0, 1)
+            self.jobs.some(c, *of(jobs, cell))
+            with c.between(*of(own, cell)) as e:
+                each(last, e, 2, 3)
+        with c.between(str(self.phase), str(self.cells)) as cell:
+            self.jobs.some(c, *of(jobs, cell))
+        with c.each(self.ranges) as e:
+            each(last, e, 0, 2)
+            each(last, e, 3, 1)
+        return texts
 
 
 @dataclass(frozen=True)

@@ -96,6 +96,8 @@ class Form:
     varied  along how many directions derivatives are carried; `varies`: by a Program (`directions`)
     """
 
+    watches = True  # whether the native function can look for events
+
     def __init__(
         self, step: Step, lanes: int, width: int, watch: Watching | None = None, lifts: bool = False,
         energy_of: Any = None, varied: int = 0,

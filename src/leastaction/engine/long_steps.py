@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from leastaction.backends.fused.mass import inverse_of, middle_of
 from leastaction.backends.guarded import guarded
-from leastaction.engine.form import FADING, LONGEST, RESOLVED, SHORTEST, SINGLE, Blocks, Form, Lying, Watching
+from leastaction.engine.form import FADING, LONGEST, RESOLVED, SHORTEST, SINGLE, Blocks, Form, Lying
 from leastaction.engine.rescue import Rescue
 from leastaction.engine.verdict import TINY, ruled
 from leastaction.kernel import native_lanes
@@ -163,15 +163,15 @@ class Work:
 class LongSteps(Form):
     """Steps as scripts."""
 
-    def __init__(
-        self, how: Mechanics, watch: Watching | None = None, lifts: bool = False, varied: int = 0
-    ) -> None:
+    watches = False
+
+    def __init__(self, how: Mechanics, lifts: bool = False, varied: int = 0) -> None:
         self.how, self.method = how, how.method
         self.step, self.n, self.s = how.step, how.n, how.method.s
         W = native_lanes()
         self.lanes, self.width, self.side = W, 1, True
-        self.watch, self.energy_of, self.varied, self.varies, self.lifts = watch, None, varied, False, False
-        self.keeps = lifts or watch is not None or varied > 0  # whether explicit steps write z, too
+        self.watch, self.energy_of, self.varied, self.varies, self.lifts = None, None, varied, False, False
+        self.keeps = lifts or varied > 0  # whether explicit steps write z, too
         self.count = -(-self.n // W)  # vectors of coordinates
         self.samples = samples(self.method)
         self.ahead = Prediction(self.s, Lying(prediction_tables(self.method.table.modes, self.method.table.growth)))

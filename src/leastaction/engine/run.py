@@ -76,7 +76,7 @@ class Engine:
     @property
     def watches(self) -> bool:
         """Whether the native function looks for events; else states are looked at, after steps."""
-        return bool(self.step.terms)
+        return self.form.watches
 
     @cached_property
     def easy(self) -> dict[str, Program]:
@@ -187,5 +187,5 @@ def engine(
     if form is None:
         if width > 1 or how.step.multipliers:
             return None
-        form = LongSteps(how, watch, lifts, varied)
+        form = LongSteps(how, lifts, varied)
     return Engine(system, method, how, form, width, phases)

@@ -61,7 +61,7 @@ def test_the_midpoint_rule_and_verlet_by_their_formulas():
 
 
 def test_equivalences_are_of_the_family():
-    with pytest.raises(TypeError, match="same_map"):
+    with pytest.raises(ValueError, match="same_map"):
         equivalences("rk4")
 
 

@@ -14,7 +14,7 @@ from ensembles import KEPLER, PENDULUM
 from leastaction.backends.backend import backend
 from leastaction.backends.trajectories import single_steps
 from leastaction.events import watch
-from seeds import fresh_generator
+from seeds import generator
 
 
 def pendulum(q, v, g):
@@ -332,7 +332,7 @@ def test_no_crossing_is_lost_that_a_finer_run_sees(system, method, digits, h, dr
 
     A pair of crossings counts where the function goes further beyond zero between them than the coarse run is off.
     """
-    rng = fresh_generator()
+    rng = generator()
     a, b, c = rng.normal(size=(3, 5))
 
     def g(t, q, p):
@@ -373,7 +373,7 @@ def test_a_function_that_is_zero_all_along_ends():
 @pytest.mark.parametrize("method", ["simpson", "rk4"])
 def test_watched_steppers_go_on_from_their_state(method, digits):
     """They go on as an interrupted run does, wherever it was interrupted: also just after an impact."""
-    from leastaction.run.batches import at_work
+    from leastaction.run.drive import at_work
     from leastaction.run.plan import plan_run
     from leastaction.run.standing import Standing
 

@@ -216,7 +216,7 @@ class TestBuilder:
         with pytest.raises(ValueError, match="block 'x' has 3 scalars, got 1"):
             B.inline(inner, x=[self.x])
 
-    @settings(max_examples=50, deadline=None)
+    @settings(max_examples=50)
     @given(st.integers(0, 10**6))
     def test_simplified_programs_mean_the_same(self, seed):
         """Inlining runs every instruction through the simplifier."""

@@ -15,6 +15,7 @@ import pytest
 
 import leastaction as la
 from browser import CHROMIUM, Browser
+from processes import PATIENCE
 
 pytest.importorskip("uvicorn")
 pytestmark = pytest.mark.skipif(
@@ -45,13 +46,13 @@ class Running:
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         found = re.search(r"http://\S+", line)
-        assert found is not None, line + self.process.communicate(timeout=20)[1]
+        assert found is not None, line + self.process.communicate(timeout=PATIENCE)[1]
         self.address = found[0]
 
     def end(self) -> tuple[int, str]:
         """Ctrl-C; its exit code and its complaints."""
         self.process.send_signal(signal.SIGINT)
-        _, complaints = self.process.communicate(timeout=20)
+        _, complaints = self.process.communicate(timeout=PATIENCE)
         return self.process.returncode, complaints
 
 
@@ -205,6 +206,16 @@ def test_a_motion_that_fails_is_shown_as_far_as_it_goes(browser, lab):
     opened(browser, lab, "system=kepler&v0=0,0")
     assert "simpson" in browser.evaluate("document.querySelector('.message').textContent")
     assert browser.evaluate(f"{LAB}.view.scene.runs[0].end") < 10
+
+
+@pytest.mark.parametrize("width", [1400, 420])
+def test_messages_stand_above_the_pictures_each_on_its_line(browser, lab, width):
+    opened(browser, lab, "system=kepler&v0=0,0&run=simpson~h~0.05&run=midpoint~h~0.05", width=width)
+    message = "document.querySelector('.message')"
+    lines = browser.evaluate(f"{message}.innerText").splitlines()
+    assert [line.split(":")[0] for line in lines] == ["simpson", "midpoint"]
+    bottom = browser.evaluate(f"{message}.getBoundingClientRect().bottom")
+    assert bottom <= browser.evaluate("document.querySelector('.stages').getBoundingClientRect().top")
 
 
 @pytest.mark.parametrize("name", ["double-pendulum", "kepler"])

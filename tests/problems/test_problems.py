@@ -517,7 +517,7 @@ def test_the_squeezer_arrives_where_the_test_set_says():
     agrees to 5·10⁻¹⁵. Its velocities miss ġ = 0 by 10⁻⁹, and its energy that of the start by 2·10⁻¹⁰, where ours stays
     to 2·10⁻¹⁵.
     """
-    from leastaction.problems.andrews_squeezer import PLACES_AT_THE_END, SPEEDS_AT_THE_END
+    from leastaction.problems.linkages import PLACES_AT_THE_END, SPEEDS_AT_THE_END
 
     problem = la.problems.get("andrews-squeezer")
     system = problem.system

@@ -1,8 +1,11 @@
 """Frames, drawings, packed numbers and looks: what pages are made of, before a browser sees them."""
 
+import collections
+import itertools
 import json
 import math
 import struct
+import sys
 
 import numpy as np
 import pytest
@@ -11,7 +14,9 @@ import leastaction as la
 from leastaction.errors import measuring
 from leastaction.results import looks
 from leastaction.results.between import states
-from leastaction.results.viewer.drawing import drawing, plain
+from leastaction.results.looks import Look
+from leastaction.results.viewer.bodies import mesh
+from leastaction.results.viewer.drawing import drawing, hint, plain
 from leastaction.results.viewer.frames import STRAIGHT, frames
 from leastaction.results.viewer.pack import Pack
 from leastaction.results.viewer.page import bundle
@@ -75,7 +80,7 @@ def test_frames_are_no_more_than_needed_nor_allowed():
 @pytest.mark.parametrize(("method", "per_turn"), [("P4N4Q8Gau", 200), ("P8N8Q16Gau", 12)])
 @pytest.mark.parametrize("direction", [1, -1])
 def test_frames_of_paced_paths(method, per_turn, direction):
-    """Where states are close the cubics through them, where they are far apart the motion itself: the same picture."""
+    """Frames equally spaced in time show the motion itself, forwards and backwards."""
     problem = la.problems.get("kepler", eccentricity="0.6")
     h, t_end = direction * 2 * np.pi / per_turn, direction * 3 * problem.period
     path = la.integrate(problem.system, method, problem.q0, problem.p0, h=h, t_end=t_end, pace=lambda q: np.sqrt(q @ q))
@@ -192,7 +197,7 @@ def test_drawings_that_would_be_wrong_on_arrays_are_noticed():
         (lambda q: 5, "must give points"),
         (lambda q: [(1, 2, 3, 4)], "two or three numbers"),
         (lambda q: [], "two or three numbers"),
-        (lambda q: ([(0, 0), (1, 1)], [(0, 2)]), "a link joins two of the points 0 … 1"),
+        (lambda q: ([(0, 0), (1, 1)], [(0, 2)]), "a link joins some of the points 0 … 1"),
         (lambda q: ([(0, 0), (1, 1)], [(0, 1, "rubber")]), "a link is one of 'rod', 'spring', 'thread'"),
         (lambda q, mass: [(0, 0)], "draw= asks for 'mass'"),
     ],
@@ -376,15 +381,72 @@ def test_the_script_is_one_module_without_imports():
 
 @pytest.mark.parametrize("ending", ["gif", "mp4"])
 def test_films(ending, tmp_path):
-    import matplotlib.animation
-
-    if ending == "mp4" and not matplotlib.animation.writers.is_available("ffmpeg"):
-        pytest.skip("no ffmpeg on this machine")
+    if ending == "mp4":
+        pytest.importorskip("imageio_ffmpeg")
     for name in ("double-pendulum", "lagrange-top"):
         file = tmp_path / f"{name}.{ending}"
         problem_path(name).animate(file, seconds=0.4, fps=10, dpi=40)
         data = file.read_bytes()
         assert data.startswith(b"GIF89a") if ending == "gif" else b"ftyp" in data[:16]
+
+
+def test_every_frame_of_a_gif_shows_where_the_motion_is(tmp_path):
+    from PIL import Image
+
+    problem_path("pendulum").animate(tmp_path / "run.gif", seconds=1, dpi=40)
+    with Image.open(tmp_path / "run.gif") as film:
+        assert (film.n_frames, film.info["duration"]) == (20, 50)
+        frames = []
+        for k in range(film.n_frames):
+            film.seek(k)
+            frames.append(np.asarray(film.convert("RGB")).astype(int))
+    assert all(np.abs(a - b).max() > 50 for a, b in itertools.pairwise(frames))
+    assert np.median(frames[0]) == 255
+
+
+def test_a_film_without_ffmpeg_says_what_brings_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    with pytest.raises(ImportError, match=r"pip install 'leastaction\[film\]'"):
+        problem_path("pendulum").animate(tmp_path / "run.mp4")
+
+
+@pytest.mark.parametrize("kind, axes", [("disc", 2), ("box", 2), ("box", 3), ("ellipsoid", 3)])
+def test_meshes_of_bodies_close_and_have_a_mark(kind, axes):
+    shape = mesh(kind, axes)
+    assert len(shape.faces) == len(shape.shades) and len(set(shape.shades)) > 1
+    edges = collections.Counter(
+        frozenset(map(tuple, shape.vertices[[a, b]].round(9)))
+        for face in shape.faces
+        for a, b in itertools.pairwise([*face, face[0]])
+    )
+    if axes == 3:  # each edge belongs to two faces; at the poles of an ellipsoid an edge is a point
+        assert {count for edge, count in edges.items() if len(edge) == 2} == {2}
+    centre, *ends = np.array([[1.0, 2, 3], [3, 2, 3], [1, 5, 3], [1, 2, 3.5]][: axes + 1])
+    placed = shape.placed(np.array([centre, *ends]))
+    reach = np.array([2, 3, 0.5 if axes == 3 else 0])
+    assert np.allclose(placed.min(axis=0), centre - reach) and np.allclose(placed.max(axis=0), centre + reach)
+
+
+def test_bodies_reach_into_the_picture_and_their_corners_are_no_dots():
+    def draw(q):
+        return [(q[0], 0), (q[0] + 2, 0), (q[0], 1), (9, 0)], [(0, 1, 2, "disc"), (0, 3)]
+
+    made = drawing(draw, Look(), 1, {}, (0.0, np.zeros(1), np.zeros(1)))
+    points = made.points(np.zeros(3), np.array([[0.0], [1.0], [2.0]]), np.zeros((3, 1)))
+    assert made.loose == {1, 2} and made.trails == (0,) and made.links == ((0, 3, "rod"),)
+    assert made.corners(points).tolist() == [[-2, -1], [4, 1]]
+
+
+def test_a_plain_page_shows_the_code_of_a_drawing():
+    from leastaction.results.viewer import path_page
+
+    path = la.integrate(la.Lagrangian(lambda q, v: v @ v / 2, n=2), "midpoint", [0.5, 0.0], [1.0, 0.0], h=0.1, steps=4)
+    assert "path.show(draw=draw)" in path_page(path)
+    assert "path.show(draw=draw)" not in path_page(path, lambda q: [(q[0], q[1])])
+    names: dict = {"np": np}
+    exec(hint(2, "print"), names | {"print": lambda draw: names.update(draw=draw)})
+    assert path_page(path, names["draw"])
 
 
 def test_films_that_cannot_be(tmp_path):

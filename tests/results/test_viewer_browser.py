@@ -397,6 +397,18 @@ def test_the_notebook_frame_plays(browser, paths, tmp_path):
     assert browser.complaints == []
 
 
+@pytest.mark.parametrize("width", [360, 600, 1000])
+@pytest.mark.parametrize("name", ["pendulums", "top", "two", "plain"])
+def test_a_page_in_a_frame_fits_without_a_scroll_bar(browser, pages, name, width):
+    opened(browser, pages[name])
+    browser.look(width=width, height=544)
+    browser.evaluate("void document.getElementById('view').classList.add('framed')")
+    frame(browser)
+    assert browser.evaluate("document.documentElement.scrollHeight") <= 544
+    assert browser.evaluate("document.querySelector('.stage').clientHeight") > 150
+    assert browser.evaluate("document.querySelector('.bar').getBoundingClientRect().bottom") <= 544.5
+
+
 def test_clouds_are_drawn_where_the_trajectories_are(browser, pages):
     opened(browser, pages["cloud"])
     seek(browser, 4.0)

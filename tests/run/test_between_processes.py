@@ -12,8 +12,7 @@ import pytest
 
 import leastaction as la
 from hostile_workers import falls_into_the_sun, goes_round, kepler
-
-SECONDS = 60  # a Pool whose answer cannot be read would wait for ever
+from processes import PATIENCE
 
 
 def travelled(x):
@@ -58,15 +57,15 @@ def test_a_failed_step_arrives_with_all_it_says():
 def test_a_failed_step_ends_a_pool():
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         with pytest.raises(la.StepFailed, match="could not be solved") as caught:
-            pool.map_async(falls_into_the_sun, [50]).get(SECONDS)
+            pool.map_async(falls_into_the_sun, [50]).get(PATIENCE)  # for ever, if the answer cannot be read
         assert len(caught.value.path) == caught.value.step + 1
 
 
 def test_a_failed_step_ends_an_executor_and_leaves_it_whole():
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         with pytest.raises(la.StepFailed):
-            pool.submit(falls_into_the_sun, 50).result(SECONDS)
-        assert len(pool.submit(goes_round, 50).result(SECONDS)) == 51
+            pool.submit(falls_into_the_sun, 50).result(PATIENCE)
+        assert len(pool.submit(goes_round, 50).result(PATIENCE)) == 51
 
 
 def results(folder):

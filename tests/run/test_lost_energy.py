@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.run import balance
-from seeds import fresh_generator
+from leastaction.run import motion_checks
+from seeds import generator
 
-LARGE = balance.LARGE
+LARGE = motion_checks.LARGE
 FALL = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + 1 / q[0], n=1)
 STIFF = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 0.5e4 * q[0] ** 2, n=1)
 KEPLER = la.problems.get("kepler", eccentricity="0.99")
@@ -49,7 +49,7 @@ def test_a_lost_energy_is_told_once(case):
     assert start["h"] * start["steps"] >= wrong > right >= 0
     E = path.energy()
     assert abs(E - E[0])[path.t >= wrong - start["h"] / 2][0] == pytest.approx(error, rel=1e-6)
-    assert error > balance.LARGE * size
+    assert error > motion_checks.LARGE * size
 
 
 @pytest.mark.parametrize("case", LOST)
@@ -93,7 +93,7 @@ def test_an_energy_that_comes_and_goes(steps):
     """
     path, messages = told(lambda: la.integrate(ANGLES, "P8N8Q16Gau", [1.0, 0.0], [0.0, 0.01], h=0.01, steps=steps))
     E, K = path.energy(), 0.5 * (path.p[:, 0] ** 2 + (path.p[:, 1] / np.sin(path.q[:, 0])) ** 2)
-    assert (abs(E - E[0]) > balance.LARGE * np.maximum.accumulate(K)).any()
+    assert (abs(E - E[0]) > motion_checks.LARGE * np.maximum.accumulate(K)).any()
     assert len(messages) == 1
 
 
@@ -125,7 +125,7 @@ def test_with_a_pace(tmp_path):
     right, wrong, error, size = path.stats["energy_lost"]
     E = path.energy()
     assert right in path.t and abs(E - E[0])[path.t == wrong][0] == pytest.approx(error, rel=1e-9)
-    assert error > balance.LARGE * size
+    assert error > motion_checks.LARGE * size
     paths, messages = told(
         lambda: la.ensemble(system, "stormer-verlet", **{**UNTAMED, "p0": [[0.0, 0.9], [0.0, 0.05]]})
     )
@@ -152,7 +152,7 @@ def test_a_pace_that_vanishes_on_the_way(method, x):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["kepler", "pendulum", "henon-heiles", "double-pendulum", "figure-eight"])
 def test_never_of_ordinary_paces(name, monkeypatch):
-    monkeypatch.setattr(balance, "LARGE", balance.LARGE / 4)
+    monkeypatch.setattr(motion_checks, "LARGE", motion_checks.LARGE / 4)
     problem = la.problems.get(name)
     period = problem.period if problem.period is not None and np.isfinite(problem.period) else 2 * np.pi
     for method in ("midpoint", "simpson", "P4N4Q8Gau"):
@@ -182,7 +182,7 @@ def test_a_run_that_ends_early_keeps_and_tells_what_it_lost():
     with pytest.raises(la.StepFailed, match="Its energy was wrong before: from t = ") as failed:
         la.integrate(system, method, **{**start, "steps": 1000})
     right, wrong, error, size = failed.value.path.stats["energy_lost"]
-    assert 0 <= right < wrong <= failed.value.time and error > balance.LARGE * size
+    assert 0 <= right < wrong <= failed.value.time and error > motion_checks.LARGE * size
 
 
 def in_units(q, v, a, c, shift, gauge):
@@ -194,7 +194,7 @@ def in_units(q, v, a, c, shift, gauge):
 @pytest.mark.parametrize("steps, lost", [(35, False), (300, True)])
 def test_neither_units_nor_what_does_not_matter_in_L_change_the_verdict(steps, lost):
     system = la.Lagrangian(in_units, n=1, params={"a": 1.0, "c": 1.0, "shift": 0.0, "gauge": 0.0})
-    rng = fresh_generator()
+    rng = generator()
     cases = [(1.0, 1.0, 0.0, 0.0), (1.0, 1.0, 1e6, 0.0), (1.0, 1.0, -1e6, 0.0), (1.0, 1.0, 0.0, 0.3)]
     cases += [(2.0**i, 2.0**j, 0.0, 0.0) for i, j in rng.integers(-300, 300, (5, 2))]
     for a, c, shift, gauge in cases:
@@ -250,7 +250,7 @@ def test_never_over_the_catalogue(name, method, monkeypatch):
     N = ORDINARY.get(name, 50)
     for steps in (1, 2, N // 4, N, 7 * N, 10 * N + N // 3):
         for every, part in ((steps, 1), (1, 3)):
-            monkeypatch.setattr(balance, "LARGE", LARGE / part)
+            monkeypatch.setattr(motion_checks, "LARGE", LARGE / part)
             run = {"h": period / N, "steps": steps, "every": every}
             path, messages = told(lambda run=run: la.integrate(problem.system, method, problem.q0, problem.p0, **run))
             assert not messages and "energy_lost" not in path.stats
@@ -337,7 +337,7 @@ def test_never_of_what_walls_take_or_give(method):
     """Impacts anywhere, at the very end of a step (the ball falls for four steps), and in the step in which the run is
     stopped; steps of both signs.
     """
-    rng = fresh_generator()
+    rng = generator()
     for steps in (1, 4, 5, 9, 20):
         h, e, speed = rng.choice([0.05, 0.03, -0.04]), rng.choice([0.5, 0.9, 1.0]), rng.choice([0.0, 0.5])
         events = {"wall": la.Impact(lambda t, q, speed=speed: q[0] - speed * np.sin(t), restitution=e)}

@@ -6,7 +6,7 @@ import pytest
 import leastaction as la
 from leastaction.backends.backend import backend
 from leastaction.backends.fused import programs
-from leastaction.problems.lagrange_top import lagrangian
+from leastaction.problems.tops import heavy_top as lagrangian
 from leastaction.step.cyclic import reduced
 from leastaction.step.form import step_of
 from leastaction.step.poles import steep

@@ -9,7 +9,7 @@ import pytest
 
 import leastaction as la
 from continuation import follow_beside_poles
-from seeds import fresh_generator
+from seeds import generator
 from thrift import rest_slow
 
 # Such steps are too long for that, and warn.
@@ -74,7 +74,7 @@ def strays(method, g, h, states):
     "s, groups", rest_slow([(4, 1), (6, 1), *((s, 5) for s in (4, 5, 6, 8, 12))], kept=[(4, 1), (6, 1)])
 )
 def test_no_step_leaps_over_a_pole(s, groups, how):
-    rng, method, steps = fresh_generator(), f"P{s}N{s}Q{2 * s}Gau", 0
+    rng, method, steps = generator(), f"P{s}N{s}Q{2 * s}Gau", 0
     drawn = 0
     while drawn < groups or steps < 8 * groups:  # with a long h all runs of a group may fail, as they should
         g, h = rng.uniform(0.0, 2.0), rng.uniform(0.3, 1.2)

@@ -11,8 +11,8 @@ import leastaction as la
 from leastaction.backends import backend
 from leastaction.backends.fused import programs
 from leastaction.step.verdict import EPS
-from leastaction.systems.regularity import dominant, equilibrated
-from seeds import fresh_generator
+from leastaction.systems.mechanics import dominant, equilibrated
+from seeds import generator
 
 ALONE = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
 
@@ -248,7 +248,7 @@ def test_velocities_of_unlike_momenta_in_sums(M):
     def L(q, v):
         return 0.5 * M * (1 + 0.3 * np.cos(q[0])) * v[0] ** 2 + 0.5 * v[1] ** 2 + 0.25 * v[1] ** 4 + np.cos(q[1])
 
-    system, rng = la.Lagrangian.sum([la.Term(L, over=[[0, 1]])], n=2), fresh_generator()
+    system, rng = la.Lagrangian.sum([la.Term(L, over=[[0, 1]])], n=2), generator()
     for q, v in zip(rng.uniform(-1, 1, (50, 2)), rng.uniform(-1, 1, (50, 2)) * [1, 5], strict=True):
         np.testing.assert_allclose(system.velocity(q, system.momentum(q, v)), v, rtol=1e-13, atol=1e-15)
     whole = la.Lagrangian(L, n=2)

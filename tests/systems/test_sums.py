@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
+from interrupts import pressed_after
 from leastaction.backends import cells, summands
 from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.backends.stepper import Start
@@ -303,27 +304,15 @@ def test_threads_end_with_a_run_that_fails():
 
 
 def test_ctrl_c_ends_threads():
-    code = """
-import os, signal, threading, warnings
-import numpy as np
-import leastaction as la
-from leastaction.backends.trajectories import HELPER
-n = 40_000
-i = np.arange(n - 1)
-springs = la.Term(lambda q, v: -np.cosh(q[1] - q[0]), over=np.stack([i, i + 1], axis=1))
-chain = la.Lagrangian.sum([la.Term(lambda q, v: 0.5 * v[0] ** 2, over=np.arange(n)), springs], n=n)
-how = dict(q0=np.sin(np.arange(n)), v0=np.zeros(n), h=0.1, threads=2)
-la.integrate(chain, "stormer-verlet", **how, steps=10)
-threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-with warnings.catch_warnings(record=True):
-    warnings.simplefilter("always")
-    path = la.integrate(chain, "stormer-verlet", **how, steps=10**9, every=10**9)
-assert path.stats["interrupted"] and path.t[-1] > 0.1
-assert not any(thread.name == HELPER for thread in threading.enumerate())
-print("stopped")
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert done.stdout.strip() == "stopped", done.stderr
+    n = 40_000
+    i = np.arange(n - 1)
+    springs = la.Term(lambda q, v: -np.cosh(q[1] - q[0]), over=np.stack([i, i + 1], axis=1))
+    chain = la.Lagrangian.sum([la.Term(lambda q, v: 0.5 * v[0] ** 2, over=np.arange(n)), springs], n=n)
+    how = {"q0": np.sin(np.arange(n)), "v0": np.zeros(n), "h": 0.1, "threads": 2}
+    with pressed_after(2), pytest.warns(RuntimeWarning, match="interrupted"):
+        path = la.integrate(chain, "stormer-verlet", **how, steps=10**9, every=10**9)
+    assert path.stats["interrupted"] and path.t[-1] > 0.1
+    assert not any(thread.name == HELPER for thread in threading.enumerate())
 
 
 def test_threads_are_a_positive_number():
@@ -831,6 +820,20 @@ def test_a_force_alone_is_a_term():
     system = la.Lagrangian.sum([la.Term(kinetic, over=np.arange(3), params={"m": 1.0}), drag], n=3)
     path = la.integrate(system, "P3N3Q6Gau", q0=np.zeros(3), v0=np.ones(3), h=0.1, t_end=2.0)
     assert path.p[-1] == pytest.approx(np.exp(-1.0) * np.ones(3), abs=1e-12)
+
+
+def test_a_rayleigh_function_is_the_force_that_it_stands_for():
+    masses = la.Term(kinetic, over=np.arange(3), params={"m": 1.0})
+    pairs = [[0, 1], [1, 2]]
+    by = la.Term(over=pairs, dissipation=lambda q, v, c: 0.5 * c * (v[1] - v[0]) ** 2, params={"c": 0.5})
+    force = la.Term(over=pairs, force=lambda q, v, c: c * (v[1] - v[0]) * np.array([1.0, -1.0]), params={"c": 0.5})
+    ends = [
+        la.integrate(la.Lagrangian.sum([masses, one], n=3), "P3N3Q6Gau", np.zeros(3), v0=np.arange(3.0), h=0.1, t_end=1)
+        for one in (by, force)
+    ]
+    assert ends[0].p[-1] == pytest.approx(ends[1].p[-1], abs=1e-14)
+    with pytest.raises(TypeError, match="dissipation must be a function"):
+        la.Term(over=pairs, dissipation=0.5)
 
 
 # Documentation and examples.

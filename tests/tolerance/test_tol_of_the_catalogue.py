@@ -14,7 +14,7 @@ import pytest
 
 import leastaction as la
 from leastaction.tolerance.ladder import DEGREES, member
-from seeds import fresh_generator
+from seeds import generator
 from tolerances import error_of
 
 NAMES = la.problems.names()
@@ -81,7 +81,7 @@ def verdict(name, random):
 
 def test_some_tolerances_of_the_catalogue():
     """Three problems without constraints, drawn in every run of the tests."""
-    random = fresh_generator()
+    random = generator()
     found = Counter(verdict(str(name), random) for name in random.choice(QUICK, 3, replace=False))
     assert not found["SILENT"]
 
@@ -89,7 +89,7 @@ def test_some_tolerances_of_the_catalogue():
 @pytest.mark.slow
 def test_tolerances_of_the_catalogue():
     """95 of 100 are kept, and those that are missed are told."""
-    random = fresh_generator()
+    random = generator()
     found = Counter(verdict(name, random) for name in 3 * NAMES)
     print(found)
     assert not found["SILENT"]

@@ -11,7 +11,7 @@ import pytest
 
 import leastaction as la
 from leastaction.tolerance import constants
-from seeds import fresh_generator
+from seeds import generator
 from thrift import rest_slow
 from tolerances import error_of
 
@@ -49,7 +49,7 @@ def test_tolerances_are_kept(name, tol):
 @pytest.mark.parametrize(("cases", "allowed"), [(8, 0), pytest.param(100, 5, marks=pytest.mark.slow)])
 def test_random_starts(cases, allowed):
     """Of random pendulums and ellipses, 95 of 100 keep the tolerance, and those that do not say so."""
-    random, missed, silent = fresh_generator(), 0, 0
+    random, missed, silent = generator(), 0, 0
     for case in range(cases):
         tol, periods = 10 ** random.uniform(-11, -3), float(random.uniform(2, 30))
         if case % 2:

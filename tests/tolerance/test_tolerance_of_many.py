@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.single import run_one
+from leastaction.results.assembly import execute
 from leastaction.systems.sums.frequencies import CAREFUL
 
 
@@ -108,9 +108,9 @@ def test_steps_in_haste_are_not_continued():
     run = {"h": 0.05, "t_end": 3.0}
     start = comet.q0, comet.p0, None
     with pytest.raises(la.StepFailed, match="did not converge") as failed:
-        run_one(comet.system, "P8N8Q16Gau", start, hasty=True, **run)
+        execute(comet.system, "P8N8Q16Gau", start, hasty=True, **run)
     try:
-        patient = run_one(comet.system, "P8N8Q16Gau", start, **run).stats["newton_iterations"]
+        patient = execute(comet.system, "P8N8Q16Gau", start, **run).stats["newton_iterations"]
     except la.StepFailed as failure:
         patient = failure.iterations
     assert failed.value.iterations < patient

@@ -97,6 +97,7 @@ class Form:
     """
 
     watches = True  # whether the native function can look for events
+    alone = False  # whether its work holds what belongs to one trajectory, as parameters
 
     def __init__(
         self, step: Step, lanes: int, width: int, watch: Watching | None = None, lifts: bool = False,
@@ -154,10 +155,6 @@ class Form:
     def unknowns_of(self, x: Mapping[str, FloatArray]) -> FloatArray:
         """The unknowns of the step that has just landed, where `lifts`."""
         return x["z"][:, 0]
-
-    def solved(self, x: Mapping[str, FloatArray], q: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """z, (s, n), and the impulse of the step of one trajectory that began at (q, p) and has just landed."""
-        return x["z"][: self.s * self.n, 0].reshape(self.s, self.n), x["impulse"][:, 0]
 
     def scratch(self, size: int, old: FloatArray, params: FloatArray) -> FloatArray:
         """The array that native code works in: the old one, if it serves."""
@@ -239,6 +236,15 @@ class Form:
     def begun(self, B: Builder, x: Values, found: Values) -> Program:
         """The Program of `begin`."""
         return B.finished(**wanted(x, ~x["started"][0], found))
+
+    def iterated(self, B: Builder, x: Values, after: Values, first: bool, hard: bool = False) -> Program:
+        """The Program of an iteration: trajectories that do not take part in it stay as they are."""
+        if self.width == 1:
+            return B.finished(**after)
+        wants = x["alive"][0] & x["failed"][0] if first and hard else x["alive"][0] if first else x["going"][0]
+        if first and not hard:  # what failed in the last step has been solved otherwise
+            after = {**after, "going": [wants & after["going"][0]], "failed": [wants & after["failed"][0]]}
+        return B.finished(**wanted(x, wants, after))
 
     def velocity(self, B: Builder, rows: Rows, x: Values) -> list[Any]:
         """The velocity at the start of a step, where L is quadratic in v; else one iteration of Newton from rest."""

@@ -31,15 +31,15 @@ from numpy.typing import NDArray
 
 from leastaction.backends.fused.mass import inverse_of, middle_of
 from leastaction.backends.guarded import guarded
+from leastaction.backends.shift_tables import shifts_of
 from leastaction.engine.form import FADING, LONGEST, RESOLVED, SHORTEST, SINGLE, Blocks, Form, Lying
 from leastaction.engine.rescue import Rescue
 from leastaction.engine.verdict import TINY, ruled
 from leastaction.kernel import native_lanes
 from leastaction.kernel.elimination import Assemble, Factor, Matrix, Permuted, Profile, SolveLanes, SolveOne, profile
 from leastaction.kernel.script import Each, Once, Operation, Place, Python, Script, When
-from leastaction.backends.shift_tables import shifts_of
-from leastaction.program import Builder, Value, dot
 from leastaction.methods import Galerkin
+from leastaction.program import Builder, Value, dot
 from leastaction.step.form import samples, stencils
 from leastaction.step.prediction import WHOLE, Prediction
 from leastaction.step.prediction import tables as prediction_tables
@@ -54,7 +54,7 @@ SLOTS = 256  # integers at the beginning of the work
 MOST_KINDS = 16  # that are judged together; with more each coordinate is judged by itself
 
 
-class Mechanics(Protocol):
+class Scripted(Protocol):
     """What scripts ask of a system and a method.
 
     kinds, kind_of   how many kinds of coordinates are judged together, 0: none are; and the kind of each
@@ -163,9 +163,9 @@ class Work:
 class LongSteps(Form):
     """Steps as scripts."""
 
-    watches = False
+    watches, alone = False, True
 
-    def __init__(self, how: Mechanics, lifts: bool = False, varied: int = 0) -> None:
+    def __init__(self, how: Scripted, lifts: bool = False, varied: int = 0) -> None:
         self.how, self.method = how, how.method
         self.step, self.n, self.s = how.step, how.n, how.method.s
         W = native_lanes()
@@ -325,6 +325,7 @@ class LongSteps(Form):
 
     def _forces_of(self, sweep: Sweep) -> list[Operation]:
         """Forces at the start of a step, by the sweep that serves its end."""
+
         def here(rows: Any, x: Any) -> Any:
             return {"at": [x["t0"][0] + x["t"][0] * x["period"][0]]}
 
@@ -332,8 +333,9 @@ class LongSteps(Form):
             return {"point": [x["q"][0]], "f": [0.0]}
 
         writes = {"point": sweep.q} | ({"f": sweep.f} if sweep.adds else {})
-        each = self.each(lambda rows, x: {k: v for k, v in points(rows, x).items() if k in writes},
-                         {"q": self.place("q")}, **writes)
+        each = self.each(
+            lambda rows, x: {k: v for k, v in points(rows, x).items() if k in writes}, {"q": self.place("q")}, **writes
+        )
         return [self.once(here, {}, at=sweep.times), each, *sweep.operations]
 
     def _kept_force(self) -> Operation:
@@ -411,7 +413,7 @@ class LongSteps(Form):
     def _chord(self, rows: Any, x: Any) -> tuple[Row, Value]:
         """The new z of a separable system from its forces, and the impulse but for the last force."""
         (weights,), scatter = rows.columns("weights"), rows.columns("f")
-        f = dict(zip(self.moving, x["f"], strict=True)) | {i: x["force"][0] for i in self.still}
+        f = dict(zip(self.moving, x["f"], strict=True)) | dict.fromkeys(self.still, x["force"][0])
         kicks = {i: weights[i] * f[i] for i in sorted(f)}
         R = [total([scatter[i][m] * a for i, a in kicks.items() if scatter[i][m]]) for m in range(self.s)]
         R[-1] = R[-1] - x["p"][0]
@@ -420,7 +422,7 @@ class LongSteps(Form):
     def _equations(self, rows: Any, x: Any) -> tuple[Row, Value]:
         """R of one coordinate, and the impulse but for the last force."""
         (weights,), scatter = rows.columns("weights"), rows.columns("f")
-        f = dict(zip(self.moving, x["f"], strict=True)) | {i: x["force"][0] for i in self.still}
+        f = dict(zip(self.moving, x["f"], strict=True)) | dict.fromkeys(self.still, x["force"][0])
         kicks = {i: weights[i] * f[i] for i in sorted(f)}
         if self.how.separable:
             speeds = apply(rows, rows.columns("v"), x["z"])
@@ -571,8 +573,9 @@ class LongSteps(Form):
             found = {"choice": [choice], "record": record, "t": [x["t"][0] + 1.0], "started": [1.0]}
             found |= {"going": [0.0], "failed": [0.0]}
             if K:
-                found["length"] = [(a * FADING).op("max", TINY).op("max", b)
-                                   for a, b in zip(x["length"], x["most"][:K], strict=True)]
+                found["length"] = [
+                    (a * FADING).op("max", TINY).op("max", b) for a, b in zip(x["length"], x["most"][:K], strict=True)
+                ]
             return {name: [a if isinstance(a, Value) else rows.B.number(a) for a in y] for name, y in found.items()}
 
         once = self.once(done, {"errors": self.errors, "record": self.place("record"), "most": self.sizes(0, 1),
@@ -594,7 +597,7 @@ class LongSteps(Form):
 
         def pushed(rows: Any, x: Any) -> Any:
             (weights,) = rows.columns("weights")
-            f = {**{i: x["force"][0] for i in self.still}, **{i: x["late"][0] for i in self.last}}
+            f = {**dict.fromkeys(self.still, x["force"][0]), **dict.fromkeys(self.last, x["late"][0])}
             p, lost = _summed(x["p"][0], total([weights[i] * f[i] for i in sorted(f)]), x["lost"][0])
             return {"p": [p], "lost": [lost], "force": x["late"]}
 
@@ -605,8 +608,11 @@ class LongSteps(Form):
                         **({"z": self.place("Z")} if self.keeps else {}))  # fmt: skip
         two = self.each(pushed, {"p": p, "lost": lost_p, "force": force, "late": last.f}, p=p, lost=lost_p, force=force)
         done = self.once(lambda rows, x: {"t": [x["t"][0] + 1.0], "started": [rows.B.number(1.0)]}, {})
-        here = self.once(lambda rows, x: {"at": [x["t0"][0] + (x["t"][0] * x["period"][0] + rows.columns("times")[0][-1])]},
-                         {}, at=last.times)
+        here = self.once(
+            lambda rows, x: {"at": [x["t0"][0] + (x["t"][0] * x["period"][0] + rows.columns("times")[0][-1])]},
+            {},
+            at=last.times,
+        )
         return [here, *self.how.around(self, one, last, two), done]
 
     # ---- from Python
@@ -639,7 +645,9 @@ class LongSteps(Form):
         self._given_params = params.copy()
         return found
 
-    def began(self, x: Mapping[str, FloatArray], t: float, q: FloatArray, p: FloatArray, h: float, params: FloatArray) -> None:
+    def began(
+        self, x: Mapping[str, FloatArray], t: float, q: FloatArray, p: FloatArray, h: float, params: FloatArray
+    ) -> None:
         """What a trajectory begins with."""
         if not self.moving:
             return
@@ -654,7 +662,9 @@ class LongSteps(Form):
         length[: self.n] = np.abs(h * v)
         if self.kinds:
             kinds = self.how.kind_of
-            x["length"][:] = np.array([length[: self.n][kinds == k].max(initial=0.0) for k in range(self.kinds)])[:, None]
+            x["length"][:] = np.array([length[: self.n][kinds == k].max(initial=0.0) for k in range(self.kinds)])[
+                :, None
+            ]
         else:
             x["length"][:] = length.reshape(-1, W)
 
@@ -827,6 +837,7 @@ class ShiftedChord(_Eliminated):
             begins += [x[e] + k * length for k in range(1 + both)]
         self.place = Place("work", tuple(begins), W)
         if self.wide:
+
             def rights(work: FloatArray) -> list[Any]:
                 return [work[a : a + n, None] + 1j * work[a + length : a + length + n, None] if both
                         else work[a : a + n, None] for a, both in zip(x, self.complex, strict=True)]  # fmt: skip

@@ -34,6 +34,11 @@ class Facts:
     terms: tuple[()] = ()
 
     @property
+    def checked(self) -> bool:
+        """Whether a step has to have the root that is connected with the motion at h → 0 (`Step.checked`)."""
+        return self.method.branch == "followed"
+
+    @property
     def s(self) -> int:
         return self.method.s
 
@@ -209,6 +214,10 @@ class SumRescue(Rescue):
         ))  # fmt: skip
         return R.ravel(), csc_array((J.ravel(), (row.ravel(), column.ravel())), shape=(s * n, s * n)), impulse
 
+    def acceleration(self, t: float, q: FloatArray, v: FloatArray, inputs: FloatArray) -> FloatArray:
+        found = self.at.motion(t, q, v)
+        return np.full(self.step.n, np.nan) if found is None else found[0]
+
     def increment(self, J: Any, R: FloatArray) -> FloatArray | None:
         from scipy.sparse.linalg import splu
 
@@ -217,11 +226,31 @@ class SumRescue(Rescue):
         except (RuntimeError, ValueError):
             return None
 
+    def turned(self, J: Any) -> bool:
+        from scipy.sparse.linalg import splu
+
+        try:
+            found = splu(J)
+        except (RuntimeError, ValueError):
+            return False
+        odd = sum(map(_odd, (found.perm_r, found.perm_c))) + int((found.U.diagonal() < 0).sum())
+        return odd % 2 == 1
+
     def unit(self, scale: FloatArray) -> FloatArray:
         kinds = self.how.kind_of
         most = np.zeros(kinds.max() + 1)
         np.maximum.at(most, kinds, scale)
         return most[kinds] if self.how.kinds else scale
+
+
+def _odd(order: NDArray[Any]) -> int:
+    """Whether a permutation takes an odd number of exchanges: 0 or 1."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    n = len(order)
+    cycles, _ = connected_components(csr_array((np.ones(n), (np.arange(n), order)), shape=(n, n)))
+    return (n - cycles) % 2
 
 
 @lru_cache(maxsize=64)

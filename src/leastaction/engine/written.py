@@ -63,7 +63,9 @@ class Written:
         """The node's Program for padded coordinates."""
         program, N = self.step.terms[0].program, self.padded
         B = Builder([(name, N if name in ("q", "v") else size) for name, size in program.inputs])
-        at = B.at(program.select(*names), {name: x[: self.n] if name in ("q", "v") else x for name, x in B.blocks().items()})
+        at = B.at(
+            program.select(*names), {name: x[: self.n] if name in ("q", "v") else x for name, x in B.blocks().items()}
+        )
         return B.finished(**{name: [*at[name], *[0.0] * (N - self.n)] for name in names})
 
     def sweep(self, form: LongSteps, name: str, nodes: Sequence[int]) -> Sweep:
@@ -91,7 +93,9 @@ class Written:
             form.params_at.append((begin + program.input_slice("params").start * L, L))
         first = program.input_slice("inputs").start if self.channels else 0
         for k, i in enumerate(nodes):
-            form.points.append((t.begins[k], i, [given[k // L] + (first + j) * L + k % L for j in range(self.channels)]))
+            form.points.append(
+                (t.begins[k], i, [given[k // L] + (first + j) * L + k % L for j in range(self.channels)])
+            )
         return Sweep(calls, Place("work", t.begins), block("q"), block("v"), outputs[0], outputs[-1], False)
 
     def around(self, form: LongSteps, before: Each, sweep: Sweep, after: Each) -> list[Operation]:
@@ -141,7 +145,11 @@ class Written:
         B = Builder([(name, N if name in ("q", "v") else size) for name, size in slopes.inputs])
         blocks = {name: x[:n] if name in ("q", "v") else x for name, x in B.blocks().items()}
         at = B.at(slopes.select(*(name for name in names if name in there)), blocks)
-        found = {name: [at[name][i * n + j] if name in there else 0.0 for i, j in both] for name in ("m_v", "f_q") if name in what}
+        found = {
+            name: [at[name][i * n + j] if name in there else 0.0 for i, j in both]
+            for name in ("m_v", "f_q")
+            if name in what
+        }
         if "gyro" in what:
             nothing = [0.0] * (n * n)
             m_q, f_v = (at.get(name, nothing) for name in ("m_q", "f_v"))
@@ -157,7 +165,9 @@ class Written:
         form.middles.append((given + program.input_slice("t").start, len(self.method.table.c), []))
         if self.channels:
             r, first = len(self.method.table.c), given + program.input_slice("inputs").start
-            form.points.append((given + program.input_slice("t").start, r // 2, [first + j for j in range(self.channels)]))
+            form.points.append(
+                (given + program.input_slice("t").start, r // 2, [first + j for j in range(self.channels)])
+            )
         q, v = (Place("work", (given + program.input_slice(x).start,), form.lanes) for x in "qv")
         entries = {x: out + program.output_slice(x).start for x in found}
         e = np.arange(len(row))

@@ -22,6 +22,7 @@ from leastaction.linear.factor import factor
 from leastaction.linear.forcing import Load, Rayleigh, as_load, at_times
 from leastaction.linear.matrices import chosen_dofs, free, is_sparse, symmetric
 from leastaction.methods import Method
+from leastaction.printing import freedom
 
 if TYPE_CHECKING:
     from leastaction.linear.system import Quadratic
@@ -31,7 +32,7 @@ FloatArray = NDArray[np.float64]
 EPS = float(np.finfo(float).eps)
 NEGLIGIBLE = 1e-6  # of the accelerations: what the first τ lets rounding be
 CLOSE, KNOWN = 1e-3, 1e-2  # of the largest acceleration: τ is short enough, and the largest error that is given
-UNSEEN = 1e-2  # (τω)² of the stiffest mode, from which on τ = 0
+RESOLVED = 1 / 32  # τ over a step, by a degree: at h ω = 3 s, the quickest motion that steps follow, (τω)⁴ < 10⁻⁴
 
 
 class Stored(Protocol):
@@ -49,6 +50,10 @@ class Stored(Protocol):
     def output(self) -> Any: ...
     @property
     def stats(self) -> Any: ...
+    @property
+    def h(self) -> Any: ...
+    @property
+    def method(self) -> Any: ...
 
 
 def velocity(path: Stored, dofs: ArrayLike | None = None) -> FloatArray:
@@ -71,8 +76,11 @@ def acceleration(path: Stored, dofs: ArrayLike | None = None) -> FloatArray:
         a = (I + E) P⁻¹ (f − C v − K q)
 
     multiplies it by no more than 2/τ². a of a mode with τω ≪ 1 changes by (τω)⁴ of itself, without damping. τ is first
-    such that rounding is NEGLIGIBLE, and then shorter and shorter until a changes no more; the last change is the error
-    that can be expected. τ = 0 gives the equation itself, which is taken at once where rounding cannot be seen.
+    such that rounding is NEGLIGIBLE, as far as can be said before. Then a shorter τ tells whether a depends on it: a
+    changes less and less where quick modes of the motion are found, and more and more where rounding is. At the first
+    change that is larger than the one before, a longer τ is tried. The smallest change is the error that can be
+    expected. Modes that are too quick for the steps move by rounding alone, so τ remains above a part of a step.
+    The equation itself, τ = 0, is taken at once where rounding cannot be seen.
     """
     system: Quadratic = path.system
     wanted = _wanted(path, dofs)
@@ -85,19 +93,26 @@ def acceleration(path: Stored, dofs: ArrayLike | None = None) -> FloatArray:
     size, speed, quick = (float(np.sqrt((x * system.momentum(q, x)).sum(axis=1).max())) for x in (q, v, a))
     stiffness, damping = _relative(system.K, system), _relative(system.damping_matrix(), system)
     slow = min(size / speed if speed else np.inf, np.sqrt(size / quick) if quick else np.inf)
-    tau = np.sqrt(_rounding(path) / NEGLIGIBLE) * slow
-    if not 1 < stiffness * tau**2 + damping * tau < np.inf:
+    least = RESOLVED * abs(float(path.h)) / (path.method.degree or 1)
+    first = max(float(np.sqrt(_rounding(path) / NEGLIGIBLE) * slow), least)
+    if not 1 < stiffness * first**2 + damping * first < np.inf:
         return np.asarray(a[:, wanted])
     span = float(abs(path.t[-1] - path.t[0]))
     still = float(np.abs(q[:, wanted]).max()) / span**2 if span else 0.0
-    before, best = _smoothed(system, force, tau)[:, wanted], (np.inf, np.inf, a[:, wanted])
-    while tau:
-        tau = tau / 4 if stiffness * tau**2 + damping * tau > UNSEEN else 0.0
-        now = (_smoothed(system, force, tau) if tau else a)[:, wanted]
-        error, largest = float(np.abs(now - before).max()), max(float(np.abs(now).max()), still)
-        best, before = min(best, (error / largest, error, now), key=lambda one: one[0]), now
-        if error <= CLOSE * largest:
-            break
+
+    given = _smoothed(system, force, first)[:, wanted]
+    best = (np.inf, np.inf, given)
+    for change in (1 / 4, 4.0):
+        tau, before, last = first, given, np.inf
+        while tau >= least and best[0] > CLOSE:
+            tau *= change
+            now = _smoothed(system, force, tau)[:, wanted]
+            finer = now if change < 1 else before
+            error, largest = float(np.abs(now - before).max()), max(float(np.abs(finer).max()), still)
+            best, before = min(best, (error / largest, error, finer), key=lambda one: one[0]), now
+            if error >= last:
+                break
+            last = error
     _require_known(*best[:2], "take K and M of fewer degrees of freedom, or differences of path.q")
     return np.asarray(best[2])
 
@@ -196,9 +211,7 @@ def reactions(path: Stored, fixed: Any, M: Any, K: Any, *, C: Any = None, f: Any
     held = np.setdiff1d(np.arange(n), keep)
     system: Quadratic = path.system
     if system.n != len(keep):
-        raise ValueError(
-            f"the path is one of {system.n} degrees of freedom; without the fixed ones {len(keep)} are left"
-        )
+        raise ValueError(f"the path is one of {freedom(system.n)}; without the fixed ones {len(keep)} are left")
     stored = keep[_stored(path)]
     mass, stiffness = symmetric(M, "M"), symmetric(K, "K")
 

@@ -24,6 +24,7 @@ import llvmlite.binding as llvm
 from leastaction.kernel import cache, vector_math
 from leastaction.kernel.driver import Shape, driver
 from leastaction.kernel.lower import PIECE, lower
+from leastaction.kernel.script import Script
 from leastaction.kernel.strips import Strip, lower_strip
 from leastaction.program import Program
 
@@ -221,16 +222,20 @@ def compile_program(
     return _keep(what, native)
 
 
-def compile_run(pieces: Mapping[str, Program], shape: Shape, same: frozenset[str]) -> Native:
+def compile_run(pieces: Mapping[str, Program | Script], shape: Shape, same: frozenset[str]) -> Native:
     """The pieces of a step and the loops around them as one native function (see `driver`).
 
     The blocks in `same` have the same number in all lanes. A lane whose angles are out of the bounded sine's range gets
     a NaN, so that its step fails and is solved alone.
     """
     library, texts, work = _library(shape.lanes), [], 1
-    length = sum(len(program.code) for program in pieces.values())
-    effort = STRAIGHT if length <= LONG_RUN else Effort(0, 1)
+    programs = [piece for piece in pieces.values() if isinstance(piece, Program)]
+    length = sum(len(program.code) for program in programs)
+    effort = BEST if len(programs) < len(pieces) else STRAIGHT if length <= LONG_RUN else Effort(0, 1)
     for name, program in pieces.items():
+        if isinstance(program, Script):
+            texts += program.lower(name, shape.lanes, library)
+            continue
         bounded = shape.lanes > 1 and name in ITERATING
         written = _by_addition(program, library) if bounded else program
         piece = PIECE if effort.passes else LONG_PIECE

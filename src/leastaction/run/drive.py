@@ -137,7 +137,7 @@ def stretch(
         if not goes_on or not standing.going(end)[slice(*part)].any():
             continue
         stepper = at_work(plan, starts.part(*part), standing.part(*part))
-        if isinstance(stepper, GalerkinStepper):
+        if isinstance(stepper, GalerkinStepper | FormStepper):
             stepper.threads = threads
             if plan.hasty:
                 stepper.hurry()
@@ -266,6 +266,8 @@ def lanes(plan: Plan) -> int:
         return 1
     if (engine := _engine(plan, native_lanes())) is not None:
         return engine.width if plan.events is None or not isinstance(plan.method, Composition) else 1
+    if _engine(plan, 1) is not None:
+        return 1
     how = _native(plan, native_lanes())
     if _explicit(plan) is not None or (how is not None and isinstance(plan.method, Composition)):
         return 1 if plan.energies or plan.events is not None else native_lanes()
@@ -395,9 +397,9 @@ def _one(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
 def _eventful(plan: Plan, events: Watch, start: Start, at: Any) -> Stepper:
     """One trajectory, its events looked for; `at` is its mechanics."""
     system, method, reals = plan.system, plan.method, plan.reals
-    if _engine(plan, 1) is not None and isinstance(method, Galerkin):
+    if (engine := _engine(plan, 1)) is not None and engine.watches and isinstance(method, Galerkin):
         return WatchedForms(cast(Lagrangian, system), method, start, plan.row, events)
-    how = _native(plan, 1)
+    how = _native(plan, 1) if engine is None else None
     if how is not None and how.watches:
         return WatchedGalerkin(how.system, how.method, start, plan.row, events)
 

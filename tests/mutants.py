@@ -1,7 +1,7 @@
 """Can the tests fail? One small change of the library at a time, and whether its tests notice: `make mutants`.
 
-A mutant has one operator, comparison, condition or number changed. It is killed if a test fails, or if the tests take ten
-times as long as usual. What nobody notices is printed as a difference: a line that no test needs, or a hole.
+A mutant has one operator, comparison, condition or number changed. It is killed if a test fails, or if the tests take
+ten times as long as usual. What nobody notices is printed as a difference: a line that no test needs, or a hole.
 """
 
 from __future__ import annotations
@@ -61,11 +61,9 @@ def places(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int]]:
         for index, node in enumerate(value if isinstance(value, list) else [value]):
             if not isinstance(node, ast.AST):
                 continue
-            if (
-                type(node) in OPERATORS
-                or (isinstance(node, ast.Constant) and isinstance(node.value, int | float))
-                or (field == "test" and isinstance(tree, ast.If) and not isinstance(node, ast.Compare | ast.BoolOp))
-            ):
+            number = isinstance(node, ast.Constant) and isinstance(node.value, int | float)
+            decides = isinstance(tree, ast.If) and field == "test" and not isinstance(node, ast.Compare | ast.BoolOp)
+            if type(node) in OPERATORS or number or decides:
                 yield tree, field, index
             yield from places(node)
 

@@ -15,6 +15,7 @@ from leastaction.backends.stepper import Start
 from leastaction.events import watch
 from leastaction.events.motion import GalerkinMotion
 from seeds import generator
+from thrift import rest_slow
 
 
 def pendulum(q, v, g):
@@ -152,7 +153,7 @@ EVERYWHERE = [
 
 
 @pytest.mark.parametrize(("system", "method", "digits"), EVERYWHERE)
-@pytest.mark.parametrize("h", [1.0, 0.5])
+@pytest.mark.parametrize("h", rest_slow([1.0, 0.5], [1.0]))
 def test_many_crossings_in_one_step_of_every_method(system, method, digits, h):
     """A motion from one turn to the next passes all 25 lines, however many of them in one step."""
 
@@ -202,8 +203,13 @@ JUMPS = {
 }
 
 
-@pytest.mark.parametrize(("method", "digits"), [("midpoint", None), ("rk4", None), ("simpson", 20)])
-@pytest.mark.parametrize("h", [0.6, 0.15])
+@pytest.mark.parametrize(
+    ("method", "digits", "h"),
+    rest_slow(
+        [(*how, h) for how in (("midpoint", None), ("rk4", None), ("simpson", 20)) for h in (0.6, 0.15)],
+        [("midpoint", None, 0.15), ("rk4", None, 0.6), ("simpson", 20, 0.6)],
+    ),
+)
 def test_every_jump_over_zero_is_an_event(method, digits, h):
     free = la.Lagrangian(lambda q, v: 0.5 * v @ v, n=1)
     events = {name: la.Event(g) for name, g in JUMPS.items()}
@@ -326,7 +332,7 @@ COARSE = [
 
 
 @pytest.mark.parametrize(("system", "method", "digits", "h"), COARSE)
-@pytest.mark.parametrize("draw", range(2))
+@pytest.mark.parametrize("draw", rest_slow([0, 1], [0]))
 def test_no_crossing_is_lost_that_a_finer_run_sees(system, method, digits, h, draw):
     """Random functions of a double pendulum at coarse steps, against the signs along a run of 100 times finer ones.
 

@@ -7,6 +7,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import leastaction as la
+from systems import catalogued
 
 PENDULUM = la.Lagrangian(
     lambda q, v, g: 0.5 * (v[0] ** 2 + (np.sin(q[0]) * v[1]) ** 2) + g * np.cos(q[0]), n=2, params={"g": 1.0}
@@ -84,7 +85,7 @@ ORDINARY = ["double-pendulum", "double-pendulum-chaotic", "lagrange-top", "lagra
 @pytest.mark.parametrize("name", ORDINARY)
 def test_never_over_the_catalogue(name):
     """The problems whose masses depend on q, with as few as 25 steps in a period, or in 2π where there is none."""
-    problem = la.problems.get(name)
+    problem = catalogued(name)
     period = problem.period if problem.period is not None and np.isfinite(problem.period) else 2 * np.pi
     for method in ("midpoint", "stormer-verlet", "simpson", "rk4", "P4N4Q8Gau"):
         for N in (25, 50):

@@ -529,3 +529,12 @@ def test_energy_stays_where_predictions_lead_far_away():
     path = la.integrate(system, "P16N16Q32Gau", [0.5, 0.3], v0=[0.2, -0.1], h=1.575, steps=40_000, every=40_000)
     E = path.energy()
     assert abs(E[-1] - E[0]) < 200 * np.spacing(abs(E[0]))  # random rounding leaves some 20; a drift left 1500
+
+
+def test_a_degree_at_which_rounding_makes_real_shifts_of_a_pair():
+    """With s = 32 float64 finds two real eigenvalues where there is a pair, and one shift more."""
+    problem = la.problems.get("double-pendulum")
+    low, high = (
+        la.integrate(problem.system, f"P{s}N{s}Q{2 * s}Gau", [1.0, 1.0], [0.0, 0.0], h=0.1, steps=3) for s in (12, 32)
+    )
+    np.testing.assert_allclose(high.q, low.q, atol=1e-13)

@@ -97,7 +97,7 @@ def test_watching_does_not_change_a_bit(method, system):
 
 
 def test_large_systems_and_chosen_degrees_of_freedom():
-    """A system whose steps are solved by the loops, and not by kernels of whole steps; some of its states stored."""
+    """A system whose steps are too long to be written out; some of its states stored."""
     n = 24
 
     def rotors(q, v):
@@ -106,7 +106,6 @@ def test_large_systems_and_chosen_degrees_of_freedom():
         return 0.5 * v @ v + 0.1 * linked - 0.5 * q @ q + pull
 
     system = la.Lagrangian(rotors, n=n)
-    assert not backend(system, la.method("P4N4Q8Gau"), 1).fused
     q0, p0 = np.cos(np.arange(n) * 0.3), np.zeros(n)
     events = {
         "x": la.Event(lambda q, p: q[0]),

@@ -38,7 +38,7 @@ def random_system(seed):
     return system, rng.normal(size=n) / 2, rng.normal(size=n) / 2
 
 
-@pytest.mark.parametrize("method", rest_slow(MEMBERS, [*(m.name for m in family(2)), "P3N3Q6Gau", "P6N8Q14Lob"]))
+@pytest.mark.parametrize("method", rest_slow(MEMBERS, ["P2N2Q2Lob", "P2N3Q4Lob", "P3N3Q6Gau", "P6N8Q14Lob"]))
 def test_a_step_at_thirty_digits_is_that_of_float64(method):
     for seed in range(3):
         system, q0, p0 = random_system([seed, MEMBERS.index(method)])

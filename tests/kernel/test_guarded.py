@@ -105,12 +105,21 @@ MATRIX = [  # method, options, systems
 ]
 
 
-def case(method, how, name):
+def case(method, how, name, slow):
     given = [f"{key}={value}" if isinstance(value, (bool, str)) else key for key, value in how.items()]
-    return pytest.param(method, how, name, id="-".join([str(method), *given, name]))
+    return pytest.param(
+        method, how, name, id="-".join([str(method), *given, name]), marks=[pytest.mark.slow] * bool(slow)
+    )
 
 
-@pytest.mark.parametrize(("method", "how", "name"), [case(m, how, name) for m, how, names in MATRIX for name in names])
+@pytest.mark.parametrize(
+    ("method", "how", "name"),
+    [
+        case(method, how, name, slow=how and place > 1)
+        for method, how, names in MATRIX
+        for place, name in enumerate(names)
+    ],
+)
 def test_no_call_writes_beyond_its_arrays(cut, method, how, name):
     """One trajectory, a state between two steps, and many trajectories: each native call checks its arrays."""
     make, start = SYSTEMS[name]

@@ -83,7 +83,11 @@ class Archive:
                     archive._add(name, layout)
                 begin(archive)
                 _require_new(path)
-                unfinished.rename(path)
+                try:
+                    unfinished.rename(path)
+                except OSError:
+                    _require_new(path)  # another run began between these two lines
+                    raise
             except BaseException:
                 shutil.rmtree(unfinished, ignore_errors=True)
                 raise

@@ -40,8 +40,9 @@ PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 test: setup browser
 	$(PYTEST) $(ARGS)
 
+# Random cases are drawn anew; a failure shows the TEST_SEED that repeats it.
 test-all: setup browser
-	$(PYTEST) -m "slow or not slow"
+	TEST_SEED=$${TEST_SEED:-$$(date +%s)} $(PYTEST) -m "slow or not slow"
 
 lint: .venv/ready
 	$(BIN)/ruff format --check .

@@ -16,9 +16,9 @@ h = 0 in parts that shrink until Newton's iteration contracts well (`followed`),
 ω is the largest absolute eigenvalue of the linearised motion: at the state where the step begins, and in a second table
 the largest one at this state and at the nodes of the connected root.
 
-**Drift.** Slopes of the energy error in 10⁻⁶ ε a step, of systems and starts of tests/orbits.py: the largest of the
-starts with its standard error, and the mean of (slope/error)², which is near 1 without drift; and the mean size of the
-random walk at the end.
+**Drift.** Slopes of the energy error in 10⁻⁶ ε a step, of systems and starts of tests/helpers/orbits.py: the largest of
+the starts with its standard error, and the mean of (slope/error)², which is near 1 without drift; and the mean size of
+the random walk at the end.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from judge import HERE, Side, seeded
 from numpy.polynomial import Legendre
 from numpy.typing import NDArray
 
-TESTS = Path(__file__).parents[1] / "tests"
+TESTS = Path(__file__).parents[1] / "tests" / "helpers"
 STEPS = 10  # of a run
 LONG = (0.25, 0.6, 1.2, 2.5, 5.0)  # h times the median of ω at the starts
 BINS = (0.0, 0.3, 1.0, 2.0, 4.0, 8.0, np.inf)
@@ -294,10 +294,9 @@ def families(seed: int) -> Iterator[Family]:
     """All of them. The library is needed for the catalogue's Lagrangians alone."""
     import leastaction as la
 
-    sys.path[:0] = [str(TESTS), str(TESTS / "hostile")]
-    from test_random_lagrangians import Words, random_lagrangian
-
+    sys.path[:0] = [str(TESTS)]
     from orbits import top
+    from random_lagrangians import Words, random_lagrangian
 
     for kind, n in (
         ("waves", 1),

@@ -2,6 +2,24 @@
 
 import os
 import signal
+from pathlib import Path
 
-os.environ.setdefault("LEASTACTION_GUARD", "1")  # guard zones around the arrays of native code (`backends.guarded`)
+import hypothesis
+import threadpoolctl
+
+HELPERS = str(Path(__file__).parent / "helpers")
+BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
 signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background begin with SIGINT ignored
+os.environ.setdefault("LEASTACTION_GUARD", "1")  # guard zones around the arrays of native code (`backends.guarded`)
+os.environ.setdefault("TEST_SEED", "1")  # of all random cases; `make test-all` draws others
+# Every core has a worker already: threads beside it would wait for each other, ten times as long as they work.
+os.environ |= dict.fromkeys(BLAS_THREADS, "1")
+threadpoolctl.threadpool_limits(1)  # of libraries that a plugin of pytest has loaded before
+# Processes that tests start find the helpers, as tests do (`pythonpath` in pyproject.toml).
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [HELPERS, os.environ.get("PYTHONPATH")]))
+
+# Examples may take long where others work, and nothing is remembered of earlier runs.
+hypothesis.settings.register_profile("tests", database=None, deadline=None)
+hypothesis.settings.load_profile("tests")
+hypothesis.core.global_force_seed = int(os.environ["TEST_SEED"])

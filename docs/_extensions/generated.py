@@ -202,21 +202,13 @@ def command_line() -> str:
     return "# The command line\n\nWhat each command prints with `--help`.\n\n" + "\n".join(parts)
 
 
-MOTION = """
-import sys
-import leastaction as la
-
-problem = la.problems.get("double-pendulum-chaotic")
-path = la.integrate(problem.system, "P4N4Q8Gau", problem.q0, problem.p0, h=0.01, t_end=30)
-path.to_html(sys.argv[1], megabytes=0.35)
-"""
-
-
-def motion(file: Path) -> None:
-    """The moving picture of the landing page: one self-contained page of its own."""
-    if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run([sys.executable, "-c", MOTION, str(file)], check=True)
+def motion(file: Path, landing: Path) -> None:
+    """The moving picture of the landing page, by the landing page's own code."""
+    code = landing.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+    written = code.replace("path.show(draw)", f"path.to_html({str(file)!r}, draw, megabytes=0.35)")
+    assert written != code, "the first code of the landing page ends with path.show(draw)"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run([sys.executable, "-c", written], check=True)
 
 
 PAGES: dict[str, Callable[[], str]] = {
@@ -246,7 +238,7 @@ def generate(app: Sphinx) -> None:
             stale.unlink()
     for name, text in names.items():
         write(source / "reference" / name, text)
-    motion(source / "_static" / "made" / "double-pendulum.html")
+    motion(source / "_static" / "made" / "double-pendulum.html", source / "index.md")
     if not any((ROOT / "gallery").glob("*.py")):
         write(source / "gallery" / "index.rst", "Gallery\n=======\n\nNo script stands in ``gallery/`` yet.\n")
 

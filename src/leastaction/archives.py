@@ -12,16 +12,12 @@ from leastaction.results.assembly import from_archive, shown
 from leastaction.results.paths import Paths
 from leastaction.results.stored_path import StoredPath
 from leastaction.run.archive import Disk, machine
-from leastaction.run.batches import prepare
-from leastaction.run.checks import archive_path, check_count, number, positive, steps_until
-from leastaction.run.drive import usual_parts
-from leastaction.run.given_inputs import given_inputs, points_of
-from leastaction.run.interrupts import preparing
-from leastaction.run.plan import check_length
+from leastaction.run.drive import prepare, usual_parts
+from leastaction.run.plan import archive_path, check_count, check_length, number, positive, steps_until
 from leastaction.run.standing import Status
 from leastaction.run.view import view
-from leastaction.run.waiting import compiling
-from leastaction.step.inputs import Inputs, check_span
+from leastaction.run.waiting import compiling, preparing
+from leastaction.step.inputs import Inputs, check_span, points_of, read_inputs
 from leastaction.store.archive import Archive
 from leastaction.store.errors import StoreError
 from leastaction.store.header import interpreting
@@ -228,7 +224,7 @@ def _longer_inputs(disk: Disk, given: Mapping[str, Any] | None, steps: int, done
                 ) from None
         return None
     with plan.reals.working():
-        found = given_inputs(given, plan.system, plan.method, plan.reals, plan.t0, plan.h, steps, plan.many)
+        found = read_inputs(given, plan.system, plan.method, plan.reals, plan.t0, plan.h, steps, plan.many)
         if found is None or stored is None:
             return None
         if found.batch not in (1, disk.size):

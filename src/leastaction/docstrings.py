@@ -20,6 +20,10 @@ q0 : array_like, shape (n,), optional
     Positions at the start. With a problem and no start of your own, the steps h may stand in this place.
 p0, v0 : array_like, shape (n,), optional
     Momenta or velocities at the start.""",
+    "columns": """dofs : array_like of int, optional
+    The degrees of freedom shown. Without `dofs`: all that are stored.
+names : sequence of str or mapping of int to str, optional
+    Names of these degrees of freedom, or {number: name}. Without `names`: those of the system.""",
     "digits": """digits : int, optional
     Decimal digits of the arithmetic. Without `digits` float64. Orders of 8 and more show with 40 digits or so.""",
     "digits_correct": """digits : int, default 17

@@ -1,4 +1,4 @@
-"""Plain tables for people to read."""
+"""Plain tables and counts for people to read."""
 
 from __future__ import annotations
 
@@ -20,3 +20,11 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -
         return "  ".join(cells).rstrip()
 
     return "\n".join(line(row) for row in [header, *rows])
+
+
+def freedom(n: int) -> str:
+    """
+    >>> freedom(1), freedom(2)
+    ('1 degree of freedom', '2 degrees of freedom')
+    """
+    return f"{n} degree{'' if n == 1 else 's'} of freedom"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.analysis import figures
-from leastaction.printing import table
+from leastaction.printing import freedom, table
 from leastaction.results.impulses import accumulated
 from leastaction.results.path import Path
 
@@ -117,7 +117,7 @@ def check(found: Symmetries, path: Path) -> Conservation:
     """
     if path.system.n != found.system.n:
         raise ValueError(
-            f"the path belongs to another system: it has {path.system.n} degrees of freedom, "
+            f"the path belongs to another system: it has {freedom(path.system.n)}, "
             f"{found.system.name} has {found.system.n}"
         )
     kept, forced = [], found.system.forced

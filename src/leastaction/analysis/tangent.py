@@ -16,7 +16,7 @@ from leastaction.analysis import figures
 from leastaction.docstrings import documented
 from leastaction.integrate import integrate
 from leastaction.methods import Method
-from leastaction.results.looks import freedom
+from leastaction.printing import freedom
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import require_lagrangian
 

@@ -220,6 +220,15 @@ class Form:
         """The Program of `begin`."""
         return B.finished(**wanted(x, ~x["started"][0], found))
 
+    def iterated(self, B: Builder, x: Values, after: Values, first: bool, hard: bool = False) -> Program:
+        """The Program of an iteration: trajectories that do not take part in it stay as they are."""
+        if self.width == 1:
+            return B.finished(**after)
+        wants = x["alive"][0] & x["failed"][0] if first and hard else x["alive"][0] if first else x["going"][0]
+        if first and not hard:  # what failed in the last step has been solved otherwise
+            after = {**after, "going": [wants & after["going"][0]], "failed": [wants & after["failed"][0]]}
+        return B.finished(**wanted(x, wants, after))
+
     def velocity(self, B: Builder, rows: Rows, x: Values) -> list[Any]:
         """The velocity at the start of a step, where L is quadratic in v; else one iteration of Newton from rest."""
         momentum = self.step.terms[0].program.select("m")

@@ -35,7 +35,9 @@ SHARED = frozenset((*SINGLE, "params", "mass"))  # blocks with the same number i
 FLEETING = {"tables", "E", "inverse", "inputs", "look", "doubt", "urgent", "z", "impulse", "from", "earlier"}
 LONGEST, LONGEST_NEWTON = 8_000, 4_000  # instructions of an iteration that are worth compiling
 MOST_HELD = 40  # unknowns of a step with constraints
-MANY = 4  # coordinates beyond which one trajectory is solved by mass chords rather than by Newton's iteration
+SHORT_VECTOR = 4  # lanes of a vector of which half would hold too little
+MOST_TABLES = 16  # steps h whose tables are kept
+MANY = 4  # coordinates up to which one trajectory takes Newton's iteration for a polynomial of degree 1 or 2
 
 
 def form_of(
@@ -51,13 +53,16 @@ def form_of(
     if step.multipliers:
         small = step.s * (step.n + step.multipliers) <= MOST_HELD and step.end is not None and step.end.linear
         return Newton(step, width, width, *further) if small else None
-    lanes = W if width == 1 else width
+    half = 2 * len(step.method.table.c) <= W and W > SHORT_VECTOR
+    lanes = width if width > 1 else W // 2 if half else W
     short = chord_length(step, mass_of(step), lanes if width == 1 else 1) <= LONGEST
-    if collocates(step.method):
-        return Gauss(step, lanes, width, *further) if short else None
-    if newton_length(step) <= LONGEST_NEWTON and (width > 1 or (step.n <= MANY and step.s <= 2)):
+    collocated, small = collocates(step.method), step.s <= 2 and step.n <= MANY
+    swift = not mass_of(step).separable and small if collocated else small or width > 1
+    if swift and newton_length(step) <= LONGEST_NEWTON:
         return Newton(step, width, width, *further)
-    return Chord(step, lanes, width, *further) if short else None
+    if not short:
+        return None
+    return Gauss(step, lanes, width, *further) if collocated else Chord(step, lanes, width, *further)
 
 
 class Engine:
@@ -69,6 +74,7 @@ class Engine:
         self.width, self.lanes, self.places = width, self.form.lanes, self.form.places
         self.values = self.form.places["tables"].stop  # of a state
         self._native: dict[bool, tuple[Native, Any]] = {}
+        self._tables: dict[float, FloatArray] = {}
 
     @cached_property
     def easy(self) -> dict[str, Program]:
@@ -126,7 +132,11 @@ class Engine:
         return int(hashlib.sha256(text.encode()).hexdigest()[:15], 16)
 
     def tables(self, h: float) -> FloatArray:
-        return np.broadcast_to(self.form.rows.numbers(h), (self.form.rows.size, self.lanes))
+        if h not in self._tables:
+            if len(self._tables) >= MOST_TABLES:
+                self._tables.clear()
+            self._tables[h] = np.broadcast_to(self.form.rows.numbers(h), (self.form.rows.size, self.lanes))
+        return self._tables[h]
 
     @cached_property
     def _unit_tables(self) -> tuple[FloatArray, NDArray[np.float64]]:
@@ -134,10 +144,10 @@ class Engine:
         one, two = (self.form.rows.numbers(h) for h in (1.0, 2.0))
         return one, np.select([(two == one * 2.0**k).all(axis=1) for k in (0, 1)], [0.0, 1.0], -1.0)
 
-    def tables_in_passing(self, h: float) -> FloatArray:
-        """Tables for a single step, quickly: their last bits are not those by which a long run keeps its energy."""
+    def tables_in_passing(self, lengths: FloatArray) -> FloatArray:
+        """Tables for single steps, quickly: their last bits are not those by which a long run keeps its energy."""
         one, power = self._unit_tables
-        return np.broadcast_to(one * (h**power)[:, None], (len(one), self.lanes))
+        return one * lengths[:, None, None] ** power[:, None]
 
     def packed(self, x: FloatArray) -> FloatArray:
         """q or p of the trajectories side by side, (width, n), as a block, (values, lanes)."""
@@ -146,6 +156,14 @@ class Engine:
         found = np.zeros(self.form.rows.length(self.step.n) * self.lanes)
         found[: self.step.n] = x[0]
         return found.reshape(-1, self.lanes)
+
+    def packed_alone(self, x: FloatArray) -> FloatArray:
+        """q or p of K states of one trajectory each, (K, n), as blocks, (K, values, lanes)."""
+        if not self.form.side:
+            return x[:, :, None]
+        found = np.zeros((len(x), self.form.rows.length(self.step.n) * self.lanes))
+        found[:, : self.step.n] = x
+        return found.reshape(len(x), -1, self.lanes)
 
     def unpacked(self, block: FloatArray) -> FloatArray:
         """The same from a block of one state, (width, n)."""

@@ -15,7 +15,7 @@ trusted  Some rate was at most TRUST: by the theorem of Newton and Kantorovich (
 failed   A number is not finite; an increment or the step is longer than FAR times its scale; the iteration shrinks too
          slowly (SLOW, SLOWER from the third rate on), or would take more than `patience` further iterations.
 
-A first step has no step before it that could give a scale: its first increment is its scale.
+A first step has no step before it that could give a scale: where its first iteration leads is its scale.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Any
 
 from leastaction.program import Value
 from leastaction.step.rows import Row, Rows, numbers
+from leastaction.step.rows import size as length
 
 EPS = 2.0**-52
 NEGLIGIBLE = EPS / 1000  # larger ones were seen as a drift of the energy, since what is left has a side
@@ -64,7 +65,7 @@ def judged(
     one, started = B.number(1.0), x["started"][0]
     scale = list(x["scale"])
     if first:
-        longest = rows.packed([_size(row) for row in moves])
+        longest = rows.packed([length(row) for row in places])
         scale = [started.where(a, a.op("max", b).op("max", TINY)) for a, b in zip(scale, longest, strict=True)]
     units = numbers(rows, [one / a for a in scale], n)
     size, reach = (_largest(rows, units, of) for of in (moves, places))
@@ -113,11 +114,3 @@ def power(x: Value, k: int) -> Value:
 
 def _largest(rows: Rows, units: Sequence[Value], of: Sequence[Row]) -> Value:
     return rows.largest([abs(d) * u for row, u in zip(of, units, strict=True) for d in row if isinstance(d, Value)])
-
-
-def _size(row: Row) -> Value:
-    found = [abs(d) for d in row if isinstance(d, Value)]
-    largest = found[0]
-    for a in found[1:]:
-        largest = largest.op("max", a)
-    return largest

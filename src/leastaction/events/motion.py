@@ -5,7 +5,7 @@ A Motion does arithmetic in the numbers of the run; its curves, on which events 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -166,35 +166,51 @@ def crossings(
     brackets: NDArray[Any],
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:  # fmt: skip
     """`Motion.crossings`, by steps of any length."""
+    searches = [_search(row, motion.eps) for row in brackets]
+    best: list[Any] = [None] * len(searches)
+    asked: dict[int, Any] = {}
+
+    def go_on(k: int, found: Any) -> None:
+        try:
+            asked[k] = searches[k].send(found)
+        except StopIteration as end:
+            best[k] = end.value
+            asked.pop(k, None)
+
+    def states_at(rows: NDArray[np.intp], tau: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        passed = np.array(tau, motion.dtype) * lengths[rows]
+        return starts[rows, 0] + passed, motion.steps(who[rows], starts[rows], passed)
+
     with np.errstate(all="ignore"):  # g may be evaluated at a pole, too
-        rows = zip(who[:, None], event.tolist(), starts, brackets, lengths, strict=True)
-        found = [_crossing(motion, *row) for row in rows]
-    tau, values, states = zip(*found, strict=True)
-    return np.array(tau, motion.dtype), np.array(values, motion.dtype), np.array(states, motion.dtype)
+        for k in range(len(searches)):
+            go_on(k, None)
+        while asked:
+            rows = np.array(list(asked))
+            t, states = states_at(rows, list(asked.values()))
+            values = motion.values(who[rows], t, states)[np.arange(len(rows)), event[rows]]
+            for k, value in zip(rows.tolist(), values.tolist(), strict=True):
+                go_on(k, value)
+        tau, left = zip(*best, strict=True)
+        _, states = states_at(np.arange(len(best)), tau)
+    return np.array(tau, motion.dtype), np.array(left, motion.dtype), states
 
 
-def _crossing(
-    motion: Motion, who: NDArray[np.intp], e: int, start: NDArray[Any], bracket: NDArray[Any], length: Any
-) -> tuple[Any, ...]:
-    def at(x: Any) -> tuple[Any, NDArray[Any]]:
-        state = motion.steps(who, start[None], np.array([x * length], motion.dtype))
-        return motion.values(who, np.array([start[0] + x * length], motion.dtype), state)[0, e], state[0]
-
-    x1, x2, f1, f2 = bracket
+def _search(bracket: NDArray[Any], eps: Any) -> Generator[Any, Any, tuple[Any, Any]]:
+    """Places at which a function is asked for, between those of a bracket; the best place, and the value there."""
+    x1, x2, f1, f2 = bracket.tolist()
     x3, f3 = x2, f2
     for _ in range(MOST_VALUES):
-        near = tolerance(x1 if abs(f1) < abs(f2) else x2, motion.eps)
+        near = tolerance(x1 if abs(f1) < abs(f2) else x2, eps)
         if f1 == 0 or f2 == 0 or f1 != f1 or abs(x2 - x1) <= near:
             break
         x = next_place(x1, x2, x3, f1, f2, f3, near)
-        f, _ = at(x)
+        f = yield x
         if (f > 0) == (f1 > 0):
             x3, f3 = x1, f1
         else:
             x3, f3, x2, f2 = x2, f2, x1, f1
         x1, f1 = x, f
-    best = x2 if abs(f2) < abs(f1) else x1
-    return best, min(f1, f2, key=abs), at(best)[1]
+    return (x2 if abs(f2) < abs(f1) else x1), min(f1, f2, key=abs)
 
 
 class GalerkinMotion:

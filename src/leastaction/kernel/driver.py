@@ -196,7 +196,7 @@ def _step(names: Sequence[str], shape: Shape) -> str:
                     c.put(flag("resting"), f"{float(RESTING)}", "double")
     if "hard" in names:
         with c.when(c.get(failed, "i1")):
-            iterate("hard", "harder")
+            iterate("hard", "harder" if "harder" in names else "again")
             c.put(failed, any_of("failed"), "i1")
     return c.finished("internal i1 @solve(ptr %state, ptr %work, i1 %enter_hard)", f"i1 {c.get(failed, 'i1')}")
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from leastaction import problems
-from leastaction.results.looks import Look, freedom, look, subscript
+from leastaction.printing import freedom
+from leastaction.results.looks import Look, look, subscript
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import require_lagrangian
 

@@ -12,7 +12,7 @@ from leastaction.linear.forcing import Constant, Load, Rayleigh
 from leastaction.linear.matrices import is_sparse
 from leastaction.linear.system import Quadratic
 from leastaction.numbers.notation import to_text
-from leastaction.reading import entry, floats, integer, numbers
+from leastaction.reading import entry, floats, integer, listing, numbers
 from leastaction.step.samples import RULES, Samples
 
 Arrays = dict[str, NDArray[Any]]
@@ -47,7 +47,7 @@ def to_arrays(system: Quadratic) -> Arrays:
     return arrays | exact
 
 
-def from_arrays(arrays: Mapping[str, Any]) -> Quadratic:
+def from_arrays(arrays: Mapping[str, Any], names: Any = ()) -> Quadratic:
     """The system that `to_arrays` wrote. The arrays may come from a stranger: everything in them is checked."""
     matrices: dict[str, Any] = {}
     for name in "MKC":
@@ -68,7 +68,7 @@ def from_arrays(arrays: Mapping[str, Any]) -> Quadratic:
             load = Load(floats(arrays, "f.vector", (None, values.shape[1])), times, values, rule)
         else:
             load = Samples(times, values, rule)
-    return Quadratic(**matrices, f=load)
+    return Quadratic(**matrices, f=load, names=listing(list(names), "names"))
 
 
 def _numbers(arrays: Mapping[str, Any], name: str) -> NDArray[Any]:

@@ -15,8 +15,10 @@ from leastaction.linear.forcing import Rayleigh
 from leastaction.linear.highest import estimate
 from leastaction.linear.oscillators import propagators
 from leastaction.linear.propagator import Propagator
-from leastaction.linear.stability import stable_alternative, stable_intervals
+from leastaction.linear.stability import stable_intervals
 from leastaction.linear.system import ALL_MODES
+from leastaction.methods import Galerkin, Method, galerkin
+from leastaction.methods.quadrature import gauss
 
 FloatArray = NDArray[np.float64]
 
@@ -77,6 +79,12 @@ def _error(propagator: Propagator, finding: str) -> UnstableStepError:
         f"{advice}, or {stable_alternative(method).name}, which is stable for every h, or insist with "
         "allow_unstable=True."
     )
+
+
+def stable_alternative(method: Method) -> Galerkin:
+    """The member PsNsQ2sGau, stable for every h, of the same order or the next even one."""
+    s = max(1, (method.order + 1) // 2)
+    return galerkin(s, gauss(s))
 
 
 def _damped_limit(propagator: Propagator, damping: Rayleigh) -> float:

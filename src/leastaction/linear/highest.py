@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leastaction.linear.definite import cholesky, positive_definite, ritz
-from leastaction.linear.factor import Factor, one_thread
+from leastaction.linear.definite import positive_definite, ritz
+from leastaction.linear.factor import Factor, factor, one_thread
 
 if TYPE_CHECKING:
     from leastaction.linear.system import Quadratic
@@ -36,7 +36,7 @@ def highest_frequency(system: Quadratic) -> float:
             while not positive_definite(sigma * system.M - system.K):
                 width *= 4
                 sigma = theta * (1 + width)
-            top, error = _largest(system, cholesky(sigma * system.M - system.K), system.M)
+            top, error = _largest(system, factor(sigma * system.M - system.K), system.M)
             theta = sigma - 1 / top
             if min(1.0, error / top) * (sigma - theta) <= TOLERANCE * theta:
                 break

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.linear.definite import cholesky
-from leastaction.linear.factor import one_thread
+from leastaction.linear.factor import factor, one_thread
 from leastaction.linear.matrices import is_sparse
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def lowest_modes(system: Quadratic, k: int) -> Modes:
     with one_thread():
         mu = FIRST_SHIFT * largest
         while True:
-            inverse = LinearOperator((n, n), matvec=cholesky(K + mu * M).solve, dtype=float)
+            inverse = LinearOperator((n, n), matvec=factor(K + mu * M).solve, dtype=float)
             how = {"k": k, "M": M, "sigma": -mu, "OPinv": inverse, "v0": start, "ncv": min(n, max(2 * k + 1, 30))}
             nearer = max(float(eigsh(K, tol=LOOK, **how)[0].max()), LEAST_SHIFT * largest)
             if nearer > mu / 10:

@@ -5,51 +5,32 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.methods import Composition, Galerkin, Method
-from leastaction.step.kronecker import kronecker_of
+from leastaction.methods import Method
 
 FloatArray = NDArray[np.float64]
 
 
 def propagators(method: Method, h: float, omega: FloatArray, c: FloatArray) -> FloatArray:
     """The steps of any method without load, (K, 2, 2) on (q, p)."""
-    if isinstance(method, Galerkin):
-        return steps(method, h, omega, c)[0]
     one = np.broadcast_to(np.eye(2), (len(omega), 2, 2))
-    if isinstance(method, Composition):
-        for part in method.parts:
-            one = propagators(method.root, part * h, omega, c) @ one
-        return one
-    A = h * np.stack([np.stack([0 * c, 1 + 0 * c], -1), np.stack([-(omega**2), -c], -1)], -2)
-    return np.asarray(one + A @ (one + A / 2 @ (one + A / 3 @ (one + A / 4))))  # RK4
+    for part in method.parts:
+        one = steps(method.root, part * h, omega, c)[0] @ one
+    return one
 
 
-def steps(method: Galerkin, h: float, omega: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray]:
+def steps(method: Method, h: float, omega: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray]:
     """W (K, 2, 2) and G (K, 2, r) with (q, p) ↦ W (q, p) + G f, f at the nodes of the step; masses are one."""
-    form = kronecker_of(method)
+    form = method.linear_form()
     x2, hc = (h * omega) ** 2, h * c
     N = form.A - hc[:, None, None] * form.D - x2[:, None, None] * form.B
-    right = np.zeros((len(omega), method.s, 2 + len(form.w)))  # from q, from h p, and from h² f
+    right = np.zeros((len(omega), len(form.A), 2 + len(form.w)))  # from q, from h p, and from h² f
     right[:, :, 0] = x2[:, None] * form.beta
-    right[:, -1, 1] = 1.0
+    right[:, :, 1] = form.start
     right[:, :, 2:] = -form.load
     z = np.linalg.solve(N, right)
-    hdp = -x2[:, None] * (form.mean @ z) - hc[:, None] * z[:, -1]
+    dq = form.end @ z
+    hdp = -x2[:, None] * (form.mean @ z) - hc[:, None] * dq
     hdp[:, 0] -= x2
     hdp[:, 2:] += form.w
-    both = np.stack([z[:, -1], hdp / h], axis=1) * np.r_[1.0, h, np.full(len(form.w), h * h)]
+    both = np.stack([dq, hdp / h], axis=1) * np.r_[1.0, h, np.full(len(form.w), h * h)]
     return both[:, :, :2] + np.eye(2), both[:, :, 2:]
-
-
-def march(W: FloatArray, given: FloatArray) -> FloatArray:
-    """y after each step of y ← W y + given_k from y = 0, (N, K, 2): pairs of steps first, then those between."""
-    y = given.copy()
-    if len(y) > 1:
-        pairs = given[1::2] + _times(W, given[0:-1:2])
-        y[1::2] = march(W @ W, pairs)
-        y[2::2] += _times(W, y[1:-1:2])
-    return y
-
-
-def _times(W: FloatArray, y: FloatArray) -> FloatArray:
-    return np.stack([W[:, i, 0] * y[..., 0] + W[:, i, 1] * y[..., 1] for i in (0, 1)], axis=-1)

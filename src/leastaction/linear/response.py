@@ -21,7 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction.linear.factor import factor
 from leastaction.linear.forcing import Load, Rayleigh, as_load, at_times
 from leastaction.linear.matrices import chosen_dofs, free, is_sparse, symmetric
-from leastaction.methods import Galerkin, Method
+from leastaction.methods import Method
+from leastaction.printing import freedom
 
 if TYPE_CHECKING:
     from leastaction.linear.system import Quadratic
@@ -92,7 +93,7 @@ def acceleration(path: Stored, dofs: ArrayLike | None = None) -> FloatArray:
     size, speed, quick = (float(np.sqrt((x * system.momentum(q, x)).sum(axis=1).max())) for x in (q, v, a))
     stiffness, damping = _relative(system.K, system), _relative(system.damping_matrix(), system)
     slow = min(size / speed if speed else np.inf, np.sqrt(size / quick) if quick else np.inf)
-    least = RESOLVED * abs(float(path.h)) / (path.method.s if isinstance(path.method, Galerkin) else 1)
+    least = RESOLVED * abs(float(path.h)) / (path.method.degree or 1)
     first = max(float(np.sqrt(_rounding(path) / NEGLIGIBLE) * slow), least)
     if not 1 < stiffness * first**2 + damping * first < np.inf:
         return np.asarray(a[:, wanted])
@@ -210,9 +211,7 @@ def reactions(path: Stored, fixed: Any, M: Any, K: Any, *, C: Any = None, f: Any
     held = np.setdiff1d(np.arange(n), keep)
     system: Quadratic = path.system
     if system.n != len(keep):
-        raise ValueError(
-            f"the path is one of {system.n} degrees of freedom; without the fixed ones {len(keep)} are left"
-        )
+        raise ValueError(f"the path is one of {freedom(system.n)}; without the fixed ones {len(keep)} are left")
     stored = keep[_stored(path)]
     mass, stiffness = symmetric(M, "M"), symmetric(K, "K")
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,12 +33,12 @@ from leastaction.methods import Galerkin, Method
 from leastaction.methods import method as by_name
 from leastaction.numbers.rounding import FLOAT64, Reals
 from leastaction.step.samples import Samples
+from leastaction.systems.arguments import coordinate_names
 from leastaction.systems.defaults import Usual
 
 if TYPE_CHECKING:
     from leastaction.backends.rows import Row
     from leastaction.backends.stepper import Start
-    from leastaction.linear.choice import Choice
     from leastaction.linear.stepper import LinearStepper
 
 FloatArray = NDArray[np.float64]
@@ -75,6 +77,8 @@ class Quadratic(Usual):
     f : callable, tuple, Load, Samples or array_like, optional
         Load: a function of t that returns n numbers, `la.Samples` with values (m, n) or the pair (times, values) of
         cubic ones, a vector times a record (`la.linear.Load`), or a constant vector.
+    names : sequence of str, optional
+        Names of the degrees of freedom: tables, plots, pages and files use them.
 
     Attributes
     ----------
@@ -130,7 +134,7 @@ class Quadratic(Usual):
     >>> path = la.integrate(system, "simpson", q0=[0.1, 0.0], v0=[0.0, 0.0], h=0.01, t_end=10)
     """
 
-    def __init__(self, M: Any, K: Any, *, C: Any = None, f: Any = None) -> None:
+    def __init__(self, M: Any, K: Any, *, C: Any = None, f: Any = None, names: Sequence[str] | None = None) -> None:
         mass, stiffness = symmetric(M, "M"), symmetric(K, "K")
         damping = C if C is None or isinstance(C, Rayleigh) else symmetric(C, "C")
         self.n: int = mass.shape[0]
@@ -138,6 +142,7 @@ class Quadratic(Usual):
             if a is not None and not isinstance(a, Rayleigh) and a.shape[0] != self.n:
                 other = ". Damping αM + βK is C=la.linear.Rayleigh(α, β)" if name == "C" else ""
                 raise ValueError(f"M and {name} must have the same size; got {mass.shape} and {a.shape}{other}")
+        self.names = coordinate_names(names, self.n)
         self.mass_diagonal = diagonal(mass)
         require_positive_definite(mass if self.mass_diagonal is None else self.mass_diagonal, "M")
         require_positive_semidefinite(stiffness, "K")
@@ -318,11 +323,6 @@ class Quadratic(Usual):
     m = 0  # constraints
     mass_varies_with_velocity = False
 
-    @property
-    def inputs(self) -> dict[str, tuple[int, ...]]:
-        """None: what drives a linear system is its load f."""
-        return {}
-
     def check_inputs(self) -> None:
         """Refuse inputs."""
         raise ValueError(
@@ -339,19 +339,22 @@ class Quadratic(Usual):
         """The products of one application of the matrices."""
         return int(self.K.nnz if self.sparse else self.n**2)
 
-    def chosen(self, q: FloatArray, p: FloatArray, t0: float, t_end: float, tol: float) -> Choice:
-        """Method and step for a tolerance by the modes that start and load excite."""
-        from leastaction.linear.choice import chosen
-
-        return chosen(self, q, p, t0, t_end, tol)
+    def longest_step(self, t0: float) -> float | None:
+        """The length of the pieces of a load whose record is joined with kinks at equal distances; None for others."""
+        load = self.f
+        if not isinstance(load, Samples) or load.rule == "cubic":
+            return None
+        gap = float(np.diff(load.times).min())
+        begins = (t0 - load.start) / gap
+        equal = np.ptp(np.diff(load.times)) < 1e-9 * gap and abs(begins - round(begins)) < 1e-6
+        return gap if equal else None
 
     def frequency(
         self, t: float, q: FloatArray, p: FloatArray, v: FloatArray, params: FloatArray, length: float
     ) -> float:
-        """The frequency of the motion in its mean, which stiff modes that hardly move do not change."""
-        from leastaction.linear.choice import excited
-
-        return excited(self, q, p, t, t + length).rate
+        """|v|/|q| or |a|/|v| at the start, in the norm of M: stiff modes that hardly move do not change them much."""
+        sizes = [np.sqrt(float(x @ self.momentum(q, x))) for x in (q, v, self.acceleration(q, p, t))]
+        return min((b / a for a, b in pairwise(sizes) if a > 0 and 0 < b < np.inf), default=0.0)
 
     def energies(self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
         """H at many states."""
@@ -382,14 +385,6 @@ class Quadratic(Usual):
 
         require_stable(self.propagator(method, h))
 
-    @property
-    def mass_varies_with_position(self) -> bool:
-        """Not for what it is asked for: a pole of a chart."""
-        return False
-
-    def engine(self, method: Method, width: int = 1, energy: bool = False, varied: int = 0) -> None:
-        """None: no native function of a whole run steps this system."""
-
     def backend(self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False) -> None:
         """None: a step is a matrix."""
 
@@ -408,7 +403,7 @@ class Quadratic(Usual):
 
     def record(self) -> dict[str, Any]:
         """What a file's header says of the system."""
-        return {"n": self.n, "name": self.name, "defaults": {}, "sparse": self.sparse}
+        return {"n": self.n, "name": self.name, "names": list(self.names), "defaults": {}, "sparse": self.sparse}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What a file has beside the header: the matrices and the load."""

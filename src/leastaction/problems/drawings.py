@@ -1,7 +1,8 @@
 """How the problems of the catalogue are shown: drawings, names, units.
 
 A drawing takes a state q and the parameters it names, and gives points, or points and links; a link is (i, j) for a rod
-or (i, j, "spring"), (i, j, "thread"). It is written for one state and works on arrays of states as well.
+or (i, j, "spring"), (i, j, "thread"); a disc is (its centre, the end of a half axis, the end of the other, "disc"). The
+drawing is written for one state and works on arrays of states as well.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 from leastaction.numbers.formulas import DOUBLES, by_components
 from leastaction.results.looks import Look
 
-RIM = 16  # points of a top's rim
+RIM = 16  # half the points of a hoop
 
 
 def pendulum(q: Any) -> Any:
@@ -55,20 +56,16 @@ def henon_heiles(q: Any) -> Any:
 
 
 def top(q: Any) -> Any:
-    """The axis from the fixed point, and a disc on it, one of whose spokes shows the spin."""
+    """The axis from the fixed point, and a disc on it, whose mark shows the spin."""
     phi, theta, psi = q[0], q[1], q[2]
     axis = np.sin(theta) * np.sin(phi), -np.sin(theta) * np.cos(phi), np.cos(theta)
     # e₁ along the line of nodes, e₂ = axis × e₁
     first = np.cos(phi), np.sin(phi), 0 * phi
     second = -np.cos(theta) * np.sin(phi), np.cos(theta) * np.cos(phi), np.sin(theta)
-    rim = []
-    for k in range(RIM):
-        c, s = np.cos(psi + 2 * math.pi * k / RIM), np.sin(psi + 2 * math.pi * k / RIM)
-        rim.append(tuple(0.62 * a + 0.36 * (c * e + s * f) for a, e, f in zip(axis, first, second, strict=True)))
+    c, s = 0.36 * np.cos(psi), 0.36 * np.sin(psi)
     hub = tuple(0.62 * a for a in axis)
-    links: list[Any] = [(0, 1), (2, 3, "thread")]
-    links += [(3 + k, 3 + (k + 1) % RIM, "thread") for k in range(RIM)]
-    return [(0, 0, 0), axis, hub, *rim], links
+    ends = [tuple(h + x * e + y * f for h, e, f in zip(hub, first, second, strict=True)) for x, y in ((c, s), (-s, c))]
+    return [(0, 0, 0), axis, hub, *ends], [(0, 1), (2, 3, 4, "disc")]
 
 
 def stars(q: Any) -> Any:

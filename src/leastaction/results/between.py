@@ -76,24 +76,6 @@ def missed(X: FloatArray) -> float:
     return float(np.abs(X[1:last:2] - (X[0 : last - 1 : 2] + X[2 : last + 1 : 2]) / 2).max())
 
 
-def cubics(path: Path) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
-    """t ↦ q and p by the cubics through the positions and velocities of the stored states."""
-    times, q, p = (np.asarray(x).astype(float) for x in (path.t, path.q, path.p))
-    params: Any = {name: np.asarray(value).astype(float) for name, value in path.params.items()}
-    v, forward = path.system.velocity(q, p, times, params), 1 if times[-1] >= times[0] else -1
-
-    def at(t: FloatArray) -> tuple[FloatArray, FloatArray]:
-        k = np.clip(np.searchsorted(forward * times, forward * t, "right") - 1, 0, len(times) - 2)
-        h = (times[k + 1] - times[k])[:, None]
-        x, rise = (t - times[k])[:, None] / h, (q[k + 1] - q[k]) / h
-        a, b = v[k] - rise, v[k + 1] - rise
-        place = q[k] + h * x * (rise + (1 - x) * ((1 - x) * a - x * b))
-        slope = rise + (1 - x) * (1 - 3 * x) * a - x * (2 - 3 * x) * b
-        return place, np.asarray(path.system.momentum(place, slope, t, params))
-
-    return at
-
-
 def _impacts(path: Path) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Times of all impacts of a run, in its order, with the sign that makes them grow; momenta before and after."""
     forward = 1.0 if float(path.h) > 0 else -1.0

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from leastaction.linear.matrices import chosen_dofs
+
 Invariant = Callable[[Any, Any, Mapping[str, Any]], Any]  # q (K, n), p (K, n), parameters by name ↦ (K,)
 Momenta = Callable[[Any, Mapping[str, Any]], Mapping[str, Invariant]]
 
@@ -73,7 +75,22 @@ momenta: list[Momenta] = []  # finders of conserved momenta, for systems whose l
 def look(system: Any) -> Look:
     """The look of a system: the catalogue's if the system is one of its problems, else a plain one."""
     found = (finder(system) for finder in finders)
-    return next((one for one in found if one is not None), Look(title=system.name, unknown=True))
+    return next((one for one in found if one is not None), _plain(system))
+
+
+def _plain(system: Any) -> Look:
+    """The look of a system that no finder knows: with the names that the system itself brings."""
+    return Look(system.name, system.names, tuple(f"p_{name}" for name in system.names), unknown=True)
+
+
+def stored_places(run: Any, dofs: Any = None) -> tuple[list[int], list[int]]:
+    """Degrees of freedom, all that are stored or those asked for, and the columns of q and p where they stand."""
+    stored = list(range(run.system.n)) if run.output is None else [int(dof) for dof in run.output]
+    chosen = stored if dofs is None else [int(dof) for dof in chosen_dofs(dofs, run.system.n)]
+    places = {dof: place for place, dof in enumerate(stored)}
+    if missing := [dof for dof in chosen if dof not in places]:
+        raise ValueError(f"the degrees of freedom {missing} are not stored; give them in output=")
+    return chosen, [places[dof] for dof in chosen]
 
 
 def invariants(system: Any, params: Mapping[str, Any]) -> Mapping[str, Invariant]:
@@ -87,14 +104,6 @@ def invariants(system: Any, params: Mapping[str, Any]) -> Mapping[str, Invariant
 def conserves_energy(system: Any) -> bool:
     """Whether the exact motion keeps E = p·v − L: then a change of E is an error, else it is a part of the motion."""
     return not system.depends_on_time and not system.forced
-
-
-def freedom(n: int) -> str:
-    """
-    >>> freedom(1), freedom(2)
-    ('1 degree of freedom', '2 degrees of freedom')
-    """
-    return f"{n} degree{'' if n == 1 else 's'} of freedom"
 
 
 def subscript(j: int) -> str:

@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -20,8 +19,8 @@ from leastaction.linear.matrices import chosen_dofs
 from leastaction.methods import Galerkin, Method
 from leastaction.numbers.notation import BINARY_NUMBER, to_text, to_texts
 from leastaction.numbers.rounding import MOST_DIGITS, Reals, all_finite, reals
+from leastaction.printing import freedom
 from leastaction.reading import (
-    contents,
     entry,
     floats,
     integer,
@@ -29,19 +28,19 @@ from leastaction.reading import (
     mapping,
     numbers,
     text,
-    unpacked,
 )
-from leastaction.results import files
-from leastaction.results.looks import freedom
+from leastaction.results import files, tables
 from leastaction.run.advice import Advice, with_pace
 from leastaction.step.form import samples
 from leastaction.step.inputs import Inputs
 from leastaction.step.inputs import from_record as inputs_from_record
 from leastaction.store.header import checked_output, method_of_file
+from leastaction.store.lazy import import_xarray
 from leastaction.systems.pace import OWN, STIFF, UNTIL, Paced
 from leastaction.systems.protocol import System, from_record
 
 if TYPE_CHECKING:
+    import pandas
     import xarray
     from matplotlib.axes import Axes
 
@@ -96,7 +95,8 @@ class Path:
 
     Methods
     -------
-    energy, work, velocity, acceleration, reaction, plot, show, to_html, animate, save, load, to_csv, to_xarray
+    energy, work, velocity, acceleration, reaction, plot, show, to_html, animate, save, load, to_csv,
+    to_pandas, to_xarray
 
     Notes
     -----
@@ -146,7 +146,7 @@ class Path:
     @cached_property
     def mechanics(self) -> Any:
         """momentum, velocity, energy of the system in the arithmetic of the run: the system itself in float64."""
-        from leastaction.systems.steppers import mechanics
+        from leastaction.systems.protocol import mechanics
 
         return mechanics(self.system, self.system.values(self.params, self.reals), self.reals)
 
@@ -361,7 +361,9 @@ class Path:
         draw : callable, optional
             A function of q that returns points in the plane or in space, or (points, links). It may also ask for t, p
             and parameters of the system by their names. Without links each point is linked to the next. A link is a
-            pair (i, j), or (i, j, "spring"), or (i, j, "thread"). The catalogue's problems bring their own drawing.
+            pair (i, j), or (i, j, "spring"), or (i, j, "thread"). Among the links may be bodies, by their centre c and
+            the ends a, b, e of their half axes: (c, a, b, "disc"), (c, a, b, e, "ellipsoid"), (c, a, b, e, "box"), and
+            (c, a, b, "box") in the plane. The catalogue's problems bring their own drawing.
         beside : sequence of Path, optional
             Other paths of the same system, shown beside this one.
         begin : float, optional
@@ -380,19 +382,24 @@ class Path:
 
     @documented()
     def animate(
-        self, file: str | os.PathLike[str], draw: Any = None, seconds: float = 10.0, fps: int = 30, dpi: int = 120
+        self,
+        file: str | os.PathLike[str],
+        draw: Any = None,
+        seconds: float = 10.0,
+        fps: int | None = None,
+        dpi: int = 120,
     ) -> None:
         """Film the whole path.
 
         Parameters
         ----------
         file : path
-            "run.mp4", which needs ffmpeg, or "run.gif".
+            "run.gif", or "run.mp4": ``pip install 'leastaction[film]'`` brings the ffmpeg that it needs.
         {draw}
         seconds : float, default 10
             How long the film is.
-        fps : int, default 30
-            Frames in a second.
+        fps : int, optional
+            Frames in a second: 30, and 20 of a gif.
         dpi : int, default 120
             Dots per inch of a picture of 6.4 inches.
         """
@@ -400,25 +407,25 @@ class Path:
 
         viewer.animate(self, file, draw, seconds, fps, dpi)
 
-    @documented("file")
-    def to_csv(self, file: str | os.PathLike[str]) -> None:
+    @documented("file", "columns")
+    def to_csv(self, file: str | os.PathLike[str], dofs: ArrayLike | None = None, names: Any = None) -> None:
         """Write a table with every digit, one row for each state: t, q, p, and the energy where the whole state is
         stored.
         """
-        from leastaction.results.csv import write_path
+        tables.write(self, file, dofs, names)
 
-        write_path(self, file)
+    @documented("columns")
+    def to_pandas(self, dofs: ArrayLike | None = None, names: Any = None) -> pandas.DataFrame:
+        """The table of `to_csv` as a pandas DataFrame with the index t. Needs the extra ``leastaction[pandas]``."""
+        return tables.frame(self, dofs, names)
 
     def to_xarray(self) -> xarray.Dataset:
         """The path as an xarray Dataset with the coordinates t and dof. Needs the extra ``leastaction[xarray]``."""
-        try:
-            import xarray
-        except ImportError:
-            raise ImportError("to_xarray needs xarray: pip install 'leastaction[xarray]'") from None
+        xarray = import_xarray()
         energy = {"energy": ("t", self.energy())} if self.output is None else {}
         return xarray.Dataset(
             {"q": (("t", "dof"), self.q), "p": (("t", "dof"), self.p), **energy},
-            coords={"t": self.t, "dof": np.arange(self.system.n) if self.output is None else self.output},
+            coords={"t": self.t, "dof": tables.dof_labels(self)},
             attrs={"method": self.method.name, "h": self.h, "every": self.every, "system": self.system.name},
         )
 
@@ -434,10 +441,8 @@ class Path:
             "run.csv" is a table of t, q and p alone. Other endings are refused.
         """
         if files.kind(file) == files.TABLE:
-            from leastaction.results.csv import write_table
-
             with files.replacing(file) as stream:
-                write_table(self, stream)
+                tables.write_table(self, stream)
             return
         if self.pace is not None:
             replace(self.pace, advice=self.advice).save(file)
@@ -485,20 +490,7 @@ class Path:
         ValueError
             The file is damaged, or is no path. An archive is opened by `la.open`.
         """
-        if FilePath(file).is_dir():
-            raise ValueError(
-                f"{os.fspath(file)} is a folder, not a path saved by leastaction; la.open opens an archive"
-            )
-        try:
-            data = contents(FilePath(file))
-            files.require_whole(data)
-            arrays = unpacked(data)
-            path = cls(**_fields(arrays, json.loads(str(entry(arrays, "header"))), len(data)))
-            return in_time(path)
-        except (FileNotFoundError, PermissionError):
-            raise
-        except Exception as error:
-            raise ValueError(f"{os.fspath(file)} is not a path saved by leastaction, or is damaged: {error}") from error
+        return files.loaded(file, lambda *contents: in_time(cls(**_fields(*contents))))
 
 
 def in_time(run: Any) -> Any:
@@ -569,11 +561,13 @@ def _fields(arrays: Mapping[str, Any], header: Any, length: int) -> dict[str, An
         **states,
         **_derivatives(arrays, len(states["t"]), system, arithmetic),
         "events": _events(arrays, listing(header.get("events", []), "events"), system.n, arithmetic),
-        "inputs": _inputs(arrays, header, system, h, arithmetic),
+        "inputs": inputs_of_file(arrays, header, system, h, arithmetic),
     }
 
 
-def _inputs(arrays: Mapping[str, Any], header: Any, system: System, h: Any, arithmetic: Reals) -> Inputs | None:
+def inputs_of_file(
+    arrays: Mapping[str, Any], header: Any, system: System, h: Any, arithmetic: Reals, many: bool = False
+) -> Inputs | None:
     """The inputs that drive the system."""
     shapes = system.inputs
     if not shapes:
@@ -582,7 +576,7 @@ def _inputs(arrays: Mapping[str, Any], header: Any, system: System, h: Any, arit
     t0 = arithmetic.array(text(begin, "the start of the inputs")).item()
     nodes = method_of_file(entry(header, "method"))
     c = samples(nodes, digits=arithmetic.digits).tau if isinstance(nodes, Galerkin) else np.zeros(1)
-    return inputs_from_record(record, arrays, shapes, t0, h, c, arithmetic, False)
+    return inputs_from_record(record, arrays, shapes, t0, h, c, arithmetic, many)
 
 
 def _events(arrays: Mapping[str, Any], given: list[Any], n: int, arithmetic: Reals) -> dict[str, Happened]:
@@ -591,7 +585,7 @@ def _events(arrays: Mapping[str, Any], given: list[Any], n: int, arithmetic: Rea
     for k, record in enumerate(given):
         name, count, impact = listing(record, "an event", 3)
         width = 1 + (3 if impact is True else 2) * n
-        table = _reals(arrays, f"event_{k}", (len(entry(arrays, f"event_{k}")), width), arithmetic)
+        table = reals_of_file(arrays, f"event_{k}", (len(entry(arrays, f"event_{k}")), width), arithmetic)
         events[text(name, "the name of an event")] = Happened.of(integer(count, "a count", len(table)), table, n)
     return events
 
@@ -606,11 +600,11 @@ def _states(arrays: Mapping[str, Any], n: int, arithmetic: Reals) -> dict[str, A
     if count < 1:
         raise ValueError("it has no states")
     for name, shape in (("t", (count,)), ("q", (count, width)), ("p", (count, width))):
-        states[name] = _reals(arrays, name, shape, arithmetic)
+        states[name] = reals_of_file(arrays, name, shape, arithmetic)
     return states
 
 
-def _reals(arrays: Mapping[str, Any], name: str, shape: tuple[int, ...], arithmetic: Reals) -> NDArray[Any]:
+def reals_of_file(arrays: Mapping[str, Any], name: str, shape: tuple[int, ...], arithmetic: Reals) -> NDArray[Any]:
     """Numbers of the run's arithmetic. At more digits they are text: a mantissa and an exponent, both exact."""
     dtype = float if arithmetic.digits is None else getattr(entry(arrays, name), "dtype", None)
     found = floats(arrays, name, shape, dtype)
@@ -623,7 +617,7 @@ def _derivatives(arrays: Mapping[str, Any], count: int, system: System, arithmet
     """tangent and sensitivity, where there are any."""
     n, size = system.n, len(system.values())
     shapes = {"tangent": (count, 2 * n, 2 * n), "sensitivity": (count, 2 * n, size + 1)}
-    return {name: _reals(arrays, name, shape, arithmetic) for name, shape in shapes.items() if name in arrays}
+    return {name: reals_of_file(arrays, name, shape, arithmetic) for name, shape in shapes.items() if name in arrays}
 
 
 def check_times(t: NDArray[Any], h: Any, every: int) -> None:

@@ -10,13 +10,14 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from leastaction.docstrings import documented
 from leastaction.events import Happened
 from leastaction.methods import Method
 from leastaction.numbers.rounding import all_finite, reals
-from leastaction.results.looks import freedom
+from leastaction.printing import freedom
+from leastaction.results import tables
 from leastaction.results.path import Path, in_time
 from leastaction.run.standing import Status
 from leastaction.step.inputs import Inputs
@@ -24,7 +25,9 @@ from leastaction.store.lazy import LazyArray, import_xarray
 from leastaction.systems.protocol import System
 
 if TYPE_CHECKING:
+    import pandas
     import xarray
+    from matplotlib.axes import Axes
 
     from leastaction.run.advice import Advice
 
@@ -72,7 +75,7 @@ class Paths:
 
     Methods
     -------
-    energy, to_xarray, to_html, show
+    energy, plot, show, to_html, save, load, to_csv, to_pandas, to_xarray
 
     Examples
     --------
@@ -206,6 +209,72 @@ class Paths:
     def __iter__(self) -> Iterator[Path]:
         return (self[i] for i in range(len(self)))
 
+    @documented("file", "columns")
+    def to_csv(self, file: str | os.PathLike[str], dofs: ArrayLike | None = None, names: Any = None) -> None:
+        """Write one table of all trajectories with every digit: trajectory, t, q, p, and the energy where the whole
+        state is stored.
+        """
+        tables.write(self, file, dofs, names)
+
+    @documented("columns")
+    def to_pandas(self, dofs: ArrayLike | None = None, names: Any = None) -> pandas.DataFrame:
+        """The table of `to_csv` as a pandas DataFrame with the index (trajectory, t). Needs the extra
+        ``leastaction[pandas]``.
+        """
+        return tables.frame(self, dofs, names)
+
+    @documented("ax")
+    def plot(self, what: str = "configuration", ax: Axes | None = None, most: int = 50, **options: Any) -> Axes:
+        """Draw trajectories with Matplotlib, one over the other, from dark to bright in their order.
+
+        Parameters
+        ----------
+        what : str, default "configuration"
+            As for `Path.plot`.
+        {ax}
+        most : int, default 50
+            How many are drawn at most, evenly chosen.
+        **options
+            Of "history" and "section", as for `Path.plot`.
+        """
+        from leastaction.results.plots import plot_paths
+
+        return plot_paths(self, what, ax, most, **options)
+
+    @documented("file")
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write all trajectories to one file, as `Path.save` writes one: "runs.npz" keeps everything, "runs.csv" is a
+        table of trajectory, t, q and p alone.
+        """
+        from leastaction.results.saved_paths import save
+
+        save(self, file)
+
+    @classmethod
+    def load(cls, file: str | os.PathLike[str]) -> Paths:
+        """Read back what `Paths.save` wrote. The file may come from anybody, as for `Path.load`.
+
+        Parameters
+        ----------
+        file : path
+            A file that `Paths.save` wrote.
+
+        Raises
+        ------
+        ValueError
+            The file is damaged, or holds no ensemble.
+        """
+        from leastaction.results import files
+        from leastaction.results.saved_paths import fields
+
+        def made(arrays: Any, header: Any, length: int) -> Paths:
+            found = fields(arrays, header)
+            own = found["pace"]
+            return cls(**found | {"pace": None if own is None else cls(**own)})
+
+        loaded: Paths = files.loaded(file, made)
+        return loaded
+
     def to_xarray(self) -> xarray.Dataset:
         """The paths as an xarray Dataset with the coordinates trajectory, t and dof. Needs the extra
         ``leastaction[xarray]``.
@@ -216,7 +285,6 @@ class Paths:
         def states(array: Any) -> Any:
             return array.variable(dims) if isinstance(array, LazyArray) else (dims, array)
 
-        dofs = np.arange(self.system.n) if self.output is None else self.output
         if self.pace is None:
             times: dict[str, Any] = {"t": np.asarray(self.t)}
         else:  # the axis is s, and t is a function of s
@@ -226,7 +294,7 @@ class Paths:
         energy = {} if lazy or self.output is not None else {"energy": (dims[:2], self.energy())}
         return xarray.Dataset(
             {"q": states(self.q), "p": states(self.p), **energy, "status": ("trajectory", self.status)},
-            coords={"trajectory": np.arange(len(self)), "dof": dofs, **times},
+            coords={"trajectory": np.arange(len(self)), "dof": tables.dof_labels(self), **times},
             attrs={"method": self.method.name, "h": self.h, "every": self.every, "system": self.system.name},
         )
 

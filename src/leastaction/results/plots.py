@@ -17,14 +17,15 @@ from leastaction.linear.matrices import chosen_dofs
 from leastaction.results import looks, sections
 from leastaction.results.between import smooth
 from leastaction.results.colours import COLOURS, colour
-from leastaction.results.looks import Look, conserves_energy, look, with_unit
+from leastaction.results.looks import Look, conserves_energy, look, stored_places, with_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from leastaction.results.path import Path
+    from leastaction.results.paths import Paths
 
-__all__ = ["COLOURS", "plot_path"]
+__all__ = ["COLOURS", "plot_path", "plot_paths"]
 
 FloatArray = NDArray[np.float64]
 
@@ -52,8 +53,8 @@ class _Drawn:
 _DRAWN = "_leastaction_drawn"
 
 
-def plot_path(path: Path, what: str = "configuration", ax: Axes | None = None, **options: Any) -> Axes:
-    """Draw one picture of a path; `Path.plot` lists the pictures."""
+def _axes(what: str, ax: Axes | None, options: Mapping[str, Any]) -> Axes:
+    """The axes to draw on, after a look at what is to be drawn."""
     if what not in _KINDS:
         raise ValueError(f"expected one of {', '.join(map(repr, _KINDS))}; got {what!r}")
     if what not in ("section", "history") and options:
@@ -62,6 +63,33 @@ def plot_path(path: Path, what: str = "configuration", ax: Axes | None = None, *
         import matplotlib.pyplot as plt
 
         _, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+    return ax
+
+
+def plot_paths(paths: Paths, what: str, ax: Axes | None, most: int, **options: Any) -> Axes:
+    """Draw trajectories of an ensemble, coloured by their order; `Paths.plot` tells more."""
+    from matplotlib import colormaps
+
+    ax = _axes(what, ax, options)
+    chosen = np.unique(np.linspace(0, len(paths) - 1, min(len(paths), max(1, most))).round().astype(int))
+    for i in chosen.tolist():
+        paint = colormaps["cividis"](i / max(1, len(paths) - 1))
+        for j, (name, artist) in enumerate(_KINDS[what](paths[i], look(paths.system), ax, **options)):
+            artist.set(color=paint, alpha=0.7, label=name if i == 0 and name else "_")
+            if artist.get_linestyle() == "-":
+                artist.set_linestyle(_DASHES[j % len(_DASHES)])
+    if 1 < len(ax.get_legend_handles_labels()[1]) <= MOST_LABELS:
+        ax.legend(frameon=False)
+    shown = f"{len(chosen)} of {len(paths)}" if len(chosen) < len(paths) else f"{len(paths)}"
+    title = f"{paths.system.name}, {paths.method.name}, h = {float(paths.h):g}: {shown} trajectories"
+    ax.set_title(title, fontsize="medium", loc="left")
+    ax.set_title("", loc="right")
+    return ax
+
+
+def plot_path(path: Path, what: str = "configuration", ax: Axes | None = None, **options: Any) -> Axes:
+    """Draw one picture of a path; `Path.plot` lists the pictures."""
+    ax = _axes(what, ax, options)
     curves = _KINDS[what](path, look(path.system), ax, **options)
     kept: dict[str, list[_Drawn]] = getattr(ax, _DRAWN, {})
     setattr(ax, _DRAWN, kept)
@@ -136,9 +164,8 @@ def _time_label(seen: Look) -> str:
 
 
 def _name(path: Path, seen: Look, j: int) -> str:
-    if path.output is not None:
-        return f"$q_{{{int(path.output[j])}}}$"
-    return seen.names[j] if j < len(seen.names) else f"$q_{{{j}}}$"
+    dof = j if path.output is None else int(path.output[j])
+    return seen.names[dof] if dof < len(seen.names) else f"$q_{{{dof}}}$"
 
 
 def _common_unit(seen: Look, what: str, n: int) -> str:
@@ -167,19 +194,16 @@ def _history(
     """q, v or a of some degrees of freedom over t."""
     if of not in _QUANTITIES:
         raise ValueError(f"of must be one of {', '.join(map(repr, _QUANTITIES))}; got {of!r}")
-    stored = np.arange(path.system.n) if path.output is None else np.asarray(path.output)
-    chosen = stored if dofs is None else chosen_dofs(dofs, path.system.n)
     if of == "q":
-        places = {int(dof): place for place, dof in enumerate(stored)}
-        if missing := [int(dof) for dof in chosen if int(dof) not in places]:
-            raise ValueError(f"the degrees of freedom {missing} are not stored; give them in output=")
-        values = np.asarray(path.q)[:, [places[int(dof)] for dof in chosen]]
+        chosen, places = stored_places(path, dofs)
+        values = np.asarray(path.q)[:, places]
     else:
+        chosen = stored_places(path)[0] if dofs is None else chosen_dofs(dofs, path.system.n).tolist()
         values = path.velocity(chosen) if of == "v" else path.acceleration(chosen)
     unit = _common_unit(seen, "q", path.system.n) if of == "q" else ""
     ax.set(xlabel=_time_label(seen), ylabel=with_unit(f"{_QUANTITIES[of]} ${of}$", unit))
-    given = names or {}
-    labels = [given.get(int(dof), f"${of}_{{{int(dof)}}}$") for dof in chosen]
+    given = dict(enumerate(seen.names)) | dict(names or {})
+    labels = [given.get(dof, f"${of}_{{{dof}}}$") for dof in chosen]
     return [(label, ax.plot(path.t, column, linewidth=1)[0]) for label, column in zip(labels, values.T, strict=True)]
 
 

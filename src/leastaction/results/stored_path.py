@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.results.path import Path
+from leastaction.results.tables import dof_labels
 from leastaction.store.lazy import import_xarray
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class StoredPath(Path):
         arrays: Any = {"q": self.q, "p": self.p}
         return xarray.Dataset(
             {name: array.variable(("t", "dof")) for name, array in arrays.items()},
-            coords={"t": self.t[:], "dof": np.arange(self.system.n) if self.output is None else self.output},
+            coords={"t": self.t[:], "dof": dof_labels(self)},
             attrs={"method": self.method.name, "h": self.h, "every": self.every, "system": self.system.name},
         )
 

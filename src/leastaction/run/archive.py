@@ -39,13 +39,11 @@ from leastaction.numbers.rounding import Digits, Reals, reals
 from leastaction.program import Program
 from leastaction.reading import entry, floats, integer, listing, mapping, numbers, real, text
 from leastaction.run.advice import Advice
-from leastaction.run.batches import check_state, lanes, state_size
-from leastaction.run.drive import Part
-from leastaction.run.given_inputs import points_of
+from leastaction.run.drive import Part, check_state, lanes, state_size
 from leastaction.run.plan import Plan
 from leastaction.run.standing import Block, Standing, Status
 from leastaction.run.starts import Starts
-from leastaction.step.inputs import Inputs, check_span
+from leastaction.step.inputs import Inputs, check_span, points_of
 from leastaction.step.inputs import from_record as inputs_from_record
 from leastaction.store import texts
 from leastaction.store.archive import Archive, Layout

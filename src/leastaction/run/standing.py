@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from leastaction.backends import status
 from leastaction.events import GROWING, Log
 from leastaction.methods import Galerkin
-from leastaction.run.poles import poles_matter
+from leastaction.printing import freedom
 
 if TYPE_CHECKING:
     from leastaction.backends.stepper import Stepper
@@ -53,9 +53,8 @@ class Standing:
     iterations  of the solver for each trajectory, and its steps solved by continuation
     at          the whole states that they have come to, with the derivatives carried, (B, whole_width)
     energy      lowest and highest, (B, 2), if the energy is watched
-    balance     of the energy, (B, 6), where it ought to be constant: BALANCE, see `run.balance`
-    pole        time and coordinate of a step that did not resolve its way past a pole of the chart, (B, 2), where that
-                is looked for, or NaN: see `run.poles`
+    balance     of the energy, (B, 6), where it ought to be constant: BALANCE, see `run.motion_checks`
+    pole        time and coordinate of a step that did not resolve its way past a pole of the chart, (B, 2), or NaN
     state       all that the steps to come depend on, as the steppers left it; empty before the first step
     told        of one trajectory alone: what its stepper has to say, by name; with the log of its events, if any are
                 looked for
@@ -83,7 +82,7 @@ class Standing:
             at=np.full((size, plan.row.whole_width), plan.reals.array(np.nan)[()]),
             energy=np.full((size, 2 if plan.energies else 0), np.nan),
             balance=np.full((size, len(BALANCE) if _keeps_energy(plan) else 0), np.nan),
-            pole=np.full((size, 2 if poles_matter(plan) else 0), np.nan),
+            pole=np.full((size, 2 if _passes_poles(plan) else 0), np.nan),
         )
 
     @classmethod
@@ -204,6 +203,14 @@ def _keeps_energy(plan: Plan) -> bool:
     return not (system.linear or system.depends_on_time or system.forced or any_root)
 
 
+def _passes_poles(plan: Plan) -> bool:
+    """Whether it is looked for poles of the chart: masses depend on q alone, and whole states are stored."""
+    system, row = plan.system, plan.row
+    if not system.mass_varies_with_position or not system.clock.steady or system.inputs or row.output is not None:
+        return False
+    return bool(plan.every) and not system.mass_varies_with_velocity
+
+
 @dataclass(frozen=True, eq=False)
 class Block:
     """Stored states of some trajectories, (B, R, width), from row number `first` on; NaN where there are none.
@@ -249,6 +256,6 @@ def _too_large(plan: Plan, size: int, count: int) -> str:
         )
     derivatives = "" if not plan.row.varied else f" and derivatives of shape {(plan.row.varied, 2 * plan.row.n)}"
     return (
-        f"{plan.steps} steps: {count} states of {len(plan.row.dofs)} degrees of freedom{derivatives} need "
+        f"{plan.steps} steps: {count} states of {freedom(len(plan.row.dofs))}{derivatives} need "
         f"{gigabytes:.1f} GiB; keep fewer with every= (now {plan.every}), or take fewer steps"
     )

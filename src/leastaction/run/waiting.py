@@ -1,14 +1,16 @@
-"""Messages for people who wait: a line while a first run compiles, a bar while a long run goes on."""
+"""Who waits for a run: a line while its code compiles, a bar while it goes on, and Ctrl-C."""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -56,7 +58,7 @@ def compiling() -> Iterator[None]:
             _print(f"leastaction: compiled in {time.perf_counter() - wait.begun:.0f} s")
 
 
-def bar(total: int | None, unit: str, **how: str | bool) -> tqdm:
+def bar(total: int | None, unit: str, **how: Any) -> tqdm:
     """A progress bar on stderr: ten times a second on a terminal, twice a minute where stderr is a file."""
     from tqdm import tqdm
 
@@ -99,3 +101,73 @@ def _say() -> None:
 def _print(line: str) -> None:
     if sys.stderr is not None:  # under pythonw stderr is None
         print(line, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def interruptible(stop: Callable[[], None], finished: Callable[[], bool]) -> Iterator[None]:
+    """Ctrl-C, in the main thread, asks the run to stop between two pieces; a second one is an ordinary interrupt.
+
+    An interrupt is never lost: if it came during the last piece, the run is `finished` all the same, and a warning
+    tells of the interrupt. Where SIGINT is ignored, as in a job that a script runs in the background, it stays so.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or before in (None, signal.SIG_IGN):
+        yield
+        return
+    asked = False
+
+    def ask(number: int, frame: Any) -> None:
+        nonlocal asked
+        asked = True
+        stop()
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if asked and finished():
+        warnings.warn("interrupted in the last moments of the run: all of its steps were done", RuntimeWarning, 6)
+
+
+@contextmanager
+def preparing(rest: str) -> Iterator[None]:
+    """Ctrl-C before the first step is an ordinary interrupt, whose message says what was interrupted.
+
+    Python drops an exception that is raised while an object is freed: an interrupt that came then is raised again.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    ours = threading.current_thread() is threading.main_thread() and callable(before)
+    asked = False
+
+    def note(number: int, frame: Any) -> None:
+        nonlocal asked
+        assert callable(before)
+        try:
+            before(number, frame)
+        except KeyboardInterrupt:
+            asked = True
+            raise
+
+    if ours:
+        signal.signal(signal.SIGINT, note)
+    try:
+        yield
+        if asked:
+            raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"interrupted while the run was prepared, before its first step: {rest}") from None
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def progress_bar(total: int | None, wanted: bool) -> Iterator[Callable[[int], Any]]:
+    """A bar with the rate and the time left, if wanted; the run tells the bar how far it has come."""
+    if not wanted:
+        yield lambda _: None
+        return
+    with bar(total, " steps", unit_scale=True) as shown:
+        yield shown.update

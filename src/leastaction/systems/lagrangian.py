@@ -1,14 +1,13 @@
 """Lagrangian: the user's functions and their parameters, as a system that runs can step.
 
-What follows from it: its Programs (`programs`), mechanics at a state (`mechanics`), many states at once (`many`).
+What follows from it: its Programs (`programs`), and mechanics at a state or at many (`mechanics`).
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
 
@@ -16,7 +15,6 @@ from leastaction.backends.backend import Backend, backend
 from leastaction.backends.composed import ComposedStepper
 from leastaction.backends.fused.rk4 import rk4_program
 from leastaction.backends.galerkin import GalerkinStepper
-from leastaction.backends.native import fingerprint
 from leastaction.backends.rk4 import RK4Stepper
 from leastaction.backends.rows import Row
 from leastaction.backends.status import BRANCH, Failure
@@ -24,24 +22,22 @@ from leastaction.backends.stepper import Start
 from leastaction.engine.run import Engine, engine
 from leastaction.engine.stepper import FormStepper
 from leastaction.errors import TraceError
-from leastaction.methods import Composition, Galerkin, Method, RungeKutta4
+from leastaction.methods import Composition, Galerkin, Method, RungeKutta4, require_member
 from leastaction.numbers.notation import to_texts
 from leastaction.program import Builder, Program
-from leastaction.reading import entry, integer, mapping, numbers, text
+from leastaction.reading import entry, integer, listing, mapping, numbers, text
 from leastaction.step.inputs import shapes_from, shapes_of
-from leastaction.systems.arguments import degrees, fewer, takes_time, values_of
-from leastaction.systems.beginning import check_start
+from leastaction.systems.arguments import coordinate_names, degrees, fewer, takes_time, values_of
 from leastaction.systems.defaults import Usual
-from leastaction.systems.failures import explained
 from leastaction.systems.forces import DRIVEN, check_inputs, taken, total_force, with_inputs
-from leastaction.systems.many import Many
+from leastaction.systems.mechanics import Mechanics, check_start
 
 if TYPE_CHECKING:
     from leastaction.systems.sums import Sum
     from leastaction.systems.sums import Term as SumTerm
 
 
-class Lagrangian(Many, Usual):
+class Lagrangian(Mechanics, Usual):
     """A mechanical system: a Lagrangian L(q, v) or L(t, q, v), its parameters, forces and constraints.
 
     The function is ordinary NumPy. It is called once, to be traced. The library differentiates the trace exactly and
@@ -69,6 +65,8 @@ class Lagrangian(Many, Usual):
         Names and shapes of what drives the system from outside: an integer is the length of a vector, () a number. The
         force and the Rayleigh function take the inputs that their signatures name; L and constraints take none. A run
         brings the values, ``la.integrate(…, inputs={"u": U})``.
+    names : sequence of str, optional
+        Names of the coordinates, such as ``["theta1", "theta2"]``: tables, plots, pages and files use them.
 
     Attributes
     ----------
@@ -162,6 +160,7 @@ class Lagrangian(Many, Usual):
         dissipation: Callable[..., Any] | None = None,
         constraints: Callable[..., Any] | None = None,
         inputs: Mapping[str, Any] | None = None,
+        names: Sequence[str] | None = None,
     ) -> None:
         from leastaction.trace.function import CONSTRAINTS, LAGRANGIAN, Role, trace
 
@@ -173,6 +172,7 @@ class Lagrangian(Many, Usual):
         if constraints is not None and not callable(constraints):
             raise TypeError(f"constraints must be a function of q, as in constraints=lambda q: …; got {constraints!r}")
         self.n = degrees(n)
+        self.names = coordinate_names(names, self.n)
         self._given, self._defaults = deepcopy(dict(params or {})), values_of(params or {})
         self.fn: Callable[..., Any] | None = fn
         self.name = getattr(fn, "__name__", type(fn).__name__)
@@ -203,12 +203,14 @@ class Lagrangian(Many, Usual):
         force: Program | None = None,
         constraints: Program | None = None,
         inputs: Mapping[str, Any] | None = None,
+        names: Sequence[str] | None = None,
     ) -> Lagrangian:
         """A system from the Programs of L, (t, q, v, params) ↦ L, of the force, (t, q, v, params) ↦ F, where there are
         inputs (t, q, v, params, inputs) ↦ F, and of the constraints, (t, q, params) ↦ g.
         """
         system = cls.__new__(cls)
         system.n, system.program, system.name, system.fn = degrees(n), program, name, None
+        system.names = coordinate_names(names, system.n)
         system.force, system.constraints = force, fewer(constraints, system.n)
         system.inputs = shapes_of(inputs)
         system._given, system._defaults = deepcopy(dict(params or {})), values_of(params or {})
@@ -242,7 +244,8 @@ class Lagrangian(Many, Usual):
         inputs, name = shapes_from(entry(record, "inputs")), text(entry(record, "name"), "name")
         if inputs and force is None:
             raise ValueError("the system has inputs and no force, and only a force reads inputs: give force=")
-        return cls.from_program(program, n, given, name, force, constraints, inputs)
+        names = [text(one, "a coordinate's name") for one in listing(record.get("names", []), "names")]
+        return cls.from_program(program, n, given, name, force, constraints, inputs, names)
 
     @classmethod
     def from_sympy(
@@ -257,6 +260,7 @@ class Lagrangian(Many, Usual):
         dissipation: Any = None,
         constraints: Any = None,
         inputs: Sequence[Any] = (),
+        names: Sequence[str] | None = None,
     ) -> Lagrangian:
         """A system from a SymPy expression L in the coordinates q and the velocities v.
 
@@ -278,6 +282,8 @@ class Lagrangian(Many, Usual):
             What is held at zero.
         inputs : sequence of SymPy symbols, optional
             Symbols of the force or of the Rayleigh function that are inputs: numbers that a run brings.
+        names : sequence of str, optional
+            Names of the coordinates.
 
         Returns
         -------
@@ -304,14 +310,14 @@ class Lagrangian(Many, Usual):
         driven = [str(symbol) for symbol in inputs]
         if idle := [name for name in driven if name not in every]:
             raise TraceError(f"the input {idle[0]!r} stands neither in the force nor in the Rayleigh function")
-        names = [name for name in every if name not in driven]
+        own = [name for name in every if name not in driven]
         parts = {name: with_inputs(written.select(name), every, driven, name) for name, _ in written.outputs}
         program = parts["L"]
         given = {str(name): value for name, value in dict(params or {}).items()}
-        missing, extra = sorted(set(names) - set(given)), sorted(set(given) - set(names))
+        missing, extra = sorted(set(own) - set(given)), sorted(set(given) - set(own))
         if missing or extra:
             raise ValueError(
-                f"the parameters of L are {sorted(names)}; "
+                f"the parameters of L are {sorted(own)}; "
                 + (f"give a value for {missing} in params" if missing else f"it has none called {extra}")
             )
         n = dict(program.inputs)["q"]
@@ -321,11 +327,11 @@ class Lagrangian(Many, Usual):
             B = Builder([block for block in program.inputs if block[0] != "v"])
             at = {name: B.input(name) for name, _ in B.inputs} | {"v": [B.const(0.0)] * n}
             still = B.build(g=B.inline(parts["g"], **at)["g"])
-        values, shapes = {name: given[name] for name in names}, dict.fromkeys(driven, ())
-        return cls.from_program(program, n, values, "L", total, still, shapes)
+        values, shapes = {name: given[name] for name in own}, dict.fromkeys(driven, ())
+        return cls.from_program(program, n, values, "L", total, still, shapes, names)
 
     @classmethod
-    def sum(cls, terms: Sequence[SumTerm], n: int) -> Sum:
+    def sum(cls, terms: Sequence[SumTerm], n: int, names: Sequence[str] | None = None) -> Sum:
         """A system of n coordinates whose Lagrangian is a sum of small terms, each over the rows of a table.
 
         L = Σ_terms Σ_rows fn(q[row], v[row], …). Lattices, meshes and N bodies are such sums. Each term is traced,
@@ -337,6 +343,8 @@ class Lagrangian(Many, Usual):
             The summands.
         n : int
             Number of coordinates.
+        names : sequence of str, optional
+            Names of the coordinates.
 
         Returns
         -------
@@ -353,11 +361,11 @@ class Lagrangian(Many, Usual):
         """
         from leastaction.systems.sums import Sum
 
-        return Sum(terms, n)
+        return Sum(terms, n, names=names)
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for other processes: the Programs, not the functions, which may be defined in a notebook."""
-        names = ("n", "program", "force", "constraints", "inputs", "name", "_given", "_defaults")
+        names = ("n", "names", "program", "force", "constraints", "inputs", "name", "_given", "_defaults")
         return {name: getattr(self, name) for name in names} | {"fn": None}
 
     def expanded(self) -> Lagrangian:
@@ -383,10 +391,10 @@ class Lagrangian(Many, Usual):
         """How so many trajectories side by side are stepped in float64 by one native function; None where a step is too
         long to be written out, and for methods outside the family.
         """
-        if isinstance(method, RungeKutta4) or os.environ.get("LEASTACTION_ENGINE") != "forms":
+        if isinstance(method, RungeKutta4):
             return None
-        root, phases = (method.root, len(method.parts)) if isinstance(method, Composition) else (method, 1)
-        return engine(self, root, width, energy=energy, phases=phases, varied=varied)
+        root = require_member(method.root, "a step in one native function")
+        return engine(self, root, width, energy=energy, phases=len(method.parts), varied=varied)
 
     def backend(
         self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False
@@ -405,14 +413,14 @@ class Lagrangian(Many, Usual):
         if isinstance(method, RungeKutta4):
             return RK4Stepper(self, method, start, row)
         if self.engine(method, varied=row.varied if row else 0) is not None:
-            return FormStepper(self, method, start, row)
+            return FormStepper(self, cast(Galerkin | Composition, method), start, row)
         if isinstance(method, Composition):
             return ComposedStepper(self, method, start, row)
-        return GalerkinStepper(self, method, start, row)
+        return GalerkinStepper(self, require_member(method, "a step of a Lagrangian"), start, row)
 
     def explain(self, failure: Failure, h: float) -> tuple[str, str]:
         """Why a step that failed so could not be done, and what to try; h is a smaller step."""
-        reason, advice = explained(failure, h)
+        reason, advice = super().explain(failure, h)
         if failure.stage == BRANCH and self.n > 2:
             advice += (
                 ". Parts that are alike, some of them at rest, as in a chain: write L as la.Lagrangian.sum, which "
@@ -426,15 +434,14 @@ class Lagrangian(Many, Usual):
         parts = {"program": self.program, "force": self.force, "constraints": self.constraints}
         programs = {name: None if program is None else program.to_json() for name, program in parts.items()}
         shapes = {name: list(shape) for name, shape in self.inputs.items()}
-        return {"n": self.n, "name": self.name, "defaults": defaults, "inputs": shapes, **programs}
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays that a file has beside the header: none."""
-        return {}
-
-    def machine(self) -> str:
-        """The facts about the machine that decide the last bits of a run in float64."""
-        return fingerprint()
+        return {
+            "n": self.n,
+            "name": self.name,
+            "names": list(self.names),
+            "defaults": defaults,
+            "inputs": shapes,
+            **programs,
+        }
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value}" for name, value in self.params.items())

@@ -46,7 +46,7 @@ from leastaction.errors import TraceError
 from leastaction.numbers.rounding import Digits, Reals
 from leastaction.program import Builder, Program, dot
 from leastaction.reading import entry, integer, mapping
-from leastaction.systems.clock import Clock
+from leastaction.systems.defaults import Clock
 from leastaction.systems.frequencies import SOON
 from leastaction.systems.lagrangian import Lagrangian
 
@@ -98,6 +98,7 @@ class Paced(Lagrangian):
         self.of, self.sigma, self.bits = of, sigma, bits
         self.n, self.name, self.fn, self.force, self.constraints = of.n + 1, of.name, None, None, None
         self.inputs, self.clock = {}, Clock("q" if changes else "p", self.n)
+        self.names = (*of.names, "time" if changes else "E") if of.names else ()
         more = dict.fromkeys((*(OWN if self.automatic else ()), *((STIFF,) if changes else ()), UNTIL), 1.0)
         self._given, self._defaults = of._given | more, of._defaults | {name: np.array(x) for name, x in more.items()}
         if changes:

@@ -7,6 +7,7 @@ f_q, f_v, m_q, m_v, m_t, and by the parameters f_w, m_w: their derivatives
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 
 from leastaction.program import Program
@@ -24,7 +25,7 @@ class Programs:
     program: Program  # (t, q, v, params) ↦ L
     force: Program | None  # (t, q, v, params, inputs) ↦ F
     constraints: Program | None  # (t, q, params) ↦ g
-    inputs: dict[str, tuple[int, ...]]
+    inputs: Mapping[str, tuple[int, ...]]
     rest: Program | None = None  # (t, q, v, params) ↦ velocities at which L has a value, if L has none at rest
     still: tuple[int, ...] = ()  # coordinates whose constant masses are so great that no force moves them
 

@@ -1,4 +1,6 @@
-"""What a run asks of a system, whatever it is made of; and systems read back from files."""
+"""What a run asks of a system, whatever it is made of; systems read back from files; and whether float64 or flint steps
+them.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,9 @@ from numpy.typing import NDArray
 from leastaction.linear import Quadratic
 from leastaction.linear.archive import from_arrays
 from leastaction.methods import Galerkin, Method, RungeKutta4
-from leastaction.numbers.rounding import Reals
+from leastaction.numbers.rounding import Digits, Reals
 from leastaction.program import Program
-from leastaction.systems.clock import Clock
+from leastaction.systems.defaults import Clock
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.pace import Paced
 from leastaction.systems.sums import Sum
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from leastaction.backends.status import Failure
     from leastaction.backends.stepper import Start, Stepper
     from leastaction.engine.run import Engine
-    from leastaction.linear.choice import Choice
 
 
 class System(Protocol):
@@ -35,6 +36,7 @@ class System(Protocol):
     m                  how many constraints hold
     constraints        these, as one Program of (t, q, params); None where there are none, or rows of a sum have them
     name               for people
+    names              of the coordinates, in tables and pictures; () where none are given
     linear             whether its equations of motion are linear
     depends_on_time    whether t occurs in its equations of motion
     mass_varies_with_velocity   whether L is not quadratic in v
@@ -59,6 +61,8 @@ class System(Protocol):
     def m(self) -> int: ...
     @property
     def name(self) -> str: ...
+    @property
+    def names(self) -> tuple[str, ...]: ...
     @property
     def constraints(self) -> Program | None: ...
     @property
@@ -119,10 +123,6 @@ class System(Protocol):
         """The energy at many states, each with its own parameters."""
         ...
 
-    def chosen(self, q: NDArray[Any], p: NDArray[Any], t0: float, t_end: float, tol: float) -> Choice | None:
-        """Method and step with which a run from (q, p) keeps a tolerance, if formulas tell; None: trials must tell."""
-        ...
-
     def frequency(
         self, t: float, q: NDArray[Any], p: NDArray[Any], v: NDArray[Any], params: NDArray[Any], length: float
     ) -> float:
@@ -147,6 +147,10 @@ class System(Protocol):
 
     def check_inputs(self) -> None:
         """Refuse inputs, if none can drive the system, and say what drives it instead."""
+        ...
+
+    def longest_step(self, t0: float) -> float | None:
+        """The length of pieces of time, from t0 on, at whose ends steps have to end; None: anywhere."""
         ...
 
     def check_stable(self, method: Method, h: float) -> None:
@@ -187,7 +191,7 @@ class System(Protocol):
 
 
 class NonlinearSystem(System, Protocol):
-    """A system of which it is not known before a run whether its steps are stable: its energy tells (`run.balance`)."""
+    """A system of which it is not known before a run whether steps are stable: energies tell (`run.motion_checks`)."""
 
     def terms_of_energy(
         self, t: float, q: NDArray[Any], p: NDArray[Any], params: NDArray[Any]
@@ -224,4 +228,22 @@ def from_record(record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -
         return Sum.from_record(record, arrays)
     if "pace" in record:
         return Paced.from_record(record)
-    return Lagrangian.from_record(record) if "program" in record else from_arrays(arrays)
+    return Lagrangian.from_record(record) if "program" in record else from_arrays(arrays, record.get("names", []))
+
+
+def mechanics(system: System, values: Any, reals: Reals) -> Any:
+    """momentum, velocity and energy of a system in this arithmetic: in float64 the system itself."""
+    if not isinstance(reals, Digits):
+        return system
+    from leastaction import flint
+
+    return flint.mechanics(system, values, reals)
+
+
+def stepper(system: System, method: Method, start: Start, row: Row | None = None, at: Any = None) -> Stepper:
+    """The stepper of one trajectory; `at` is what `mechanics` gives. `System.check_stable` checks h."""
+    if at is not None and at is not system:
+        from leastaction import flint
+
+        return flint.stepper(at, method, start, row)
+    return system.stepper(method, start, row)

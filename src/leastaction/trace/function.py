@@ -19,10 +19,8 @@ from leastaction.errors import TraceError
 from leastaction.numbers.notation import exact
 from leastaction.program import Program, finite
 from leastaction.trace.algebra import Algebra
-from leastaction.trace.number_kinds import BOOL
 from leastaction.trace.numpy_view import numpy_seen
 from leastaction.trace.scalar import ACTIVE, Array, Scalar, active, apply, lift, plain
-from leastaction.trace.signed_zeros import signs_are_forgotten, simplified
 
 
 @dataclass(frozen=True)
@@ -64,21 +62,17 @@ def trace(
 
     The function is traced twice, and refused if it returns something else the second time, as with random numbers. It
     is traced DRAWS times more if the generators that all share have drawn numbers, which may be the same twice.
-    Where the function tells 0 from −0, and a rule may have changed the sign of a zero that the function looks at, the
-    function is traced once more (`signed_zeros`).
     """
     drawn = _drawn()
-    builder, results = _traced(fn, n, params, time, role, takes, inputs, keeps_zeros=False)
+    builder, results = _traced(fn, n, params, time, role, takes, inputs)
     for _ in range(1 if _drawn() == drawn else DRAWS):
-        again, same = _traced(fn, n, params, time, role, takes, inputs, keeps_zeros=False)
+        again, same = _traced(fn, n, params, time, role, takes, inputs)
         if repr((builder.code, results)) != repr((again.code, same)):
             raise TraceError(
                 f"{role.called} returned another result when it was called again with the same arguments: it reads "
                 "random numbers, the time of day or what it has changed itself, and would be frozen as it was once. "
                 "Draw such numbers before and give them as params="
             )
-    if signs_are_forgotten(builder, results):
-        builder, results = simplified(*_traced(fn, n, params, time, role, takes, inputs, keeps_zeros=True))
     return builder.build(**{role.block: results})
 
 
@@ -96,13 +90,12 @@ def _traced(
     role: Role,
     takes: Collection[str] | None,
     inputs: Mapping[str, tuple[int, ...]] | None,
-    keeps_zeros: bool,
 ) -> tuple[Algebra, list[int]]:
     """The program being written, and the values that the function returned."""
     shapes = {"params": params} | ({"inputs": inputs} if inputs else {})
     sizes = {name: int(np.prod(shape, dtype=int)) for some in shapes.values() for name, shape in some.items()}
     given = [(block, sum(sizes[name] for name in some)) for block, some in shapes.items()]
-    builder = Algebra((("t", 1), *((name, n) for name in role.reads), *given), keeps_zeros)
+    builder = Algebra((("t", 1), *((name, n) for name in role.reads), *given))
     blocks = {name: _array(builder, name) for name, _ in builder.inputs}
     values = {}
     for block, some in shapes.items():
@@ -230,7 +223,7 @@ def _results(builder: Algebra, result: Any, role: Role) -> list[int]:
 
 
 def _scalar(builder: Algebra, result: Any, role: Role) -> int:
-    if role is EVENT and (isinstance(result, bool | np.bool_) or getattr(result, "kind", None) is BOOL):
+    if role is EVENT and (isinstance(result, bool | np.bool_) or getattr(result, "logical", False)):
         raise TraceError(
             "the function returned true or false, and an event is where a number changes its sign: for x > 1 return "
             "x − 1"

@@ -77,7 +77,7 @@ export class Lab {
         this.view.load(scene);
         this.view.drawNow();
         this.showSteps(scene.h, scene.steps);
-        this.say(scene.notes.join(" "));
+        this.say(scene.notes.join("\n"));
         this.latency.push(performance.now() - since);
       } catch (error) { this.say(error.message); }
       this.view.spare = false;
@@ -89,7 +89,8 @@ export class Lab {
     this.busy = false;
   }
 
-  say(text) { this.message.textContent = text; this.message.hidden = !text; }
+  // Not while the drawing is pulled: the message would push the drawing away from the mouse.
+  say(text) { if (this.dragging) return; this.message.textContent = text; this.message.hidden = !text; }
 
   // The point of the drawing that is pulled takes the motion's present place as the start with it.
   drag(run, point, target, done) {

@@ -77,7 +77,7 @@ def cloud_scene(paths: Any, draw: Any, megabytes: float, pack: Pack) -> dict[str
         "curves": [_spread(paths, pack, seen.unit("energy"))],
     }
     title = f"{seen.title or paths.system.name}: {len(paths):,} trajectories".replace(",", " ")
-    shape = stage(made, [run]) | {"links": [], "trails": []}
+    shape = stage(made, [run], n, "paths.show") | {"links": [], "trails": [], "bodies": []}
     return page_of("cloud", title, {}, seen, n, shape, [run])
 
 

@@ -11,11 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.results.looks import Look, with_unit
+from leastaction.results.viewer.bodies import AXES
 
 FloatArray = NDArray[np.float64]
-Link = tuple[int, int, str]
+Link = tuple[Any, ...]  # the numbers of its points, and its kind
 
 KINDS = ("rod", "spring", "thread")
+EXAMPLES = {
+    1: "    return [(0, 0), (np.sin(q[0]), -np.cos(q[0]))]",
+    2: "    x, y = np.sin(q[0]), -np.cos(q[0])\n    return [(0, 0), (x, y), (x + np.sin(q[1]), y - np.cos(q[1]))]",
+}
 THREAD = 1 / 40
 PROFILE = 200  # coordinates of a profile that are drawn
 BEADS = 40  # coordinates of a profile that are drawn as beads
@@ -32,6 +37,7 @@ class Drawing:
     equal    whether one unit is as long across as it is high
     axes     labels of the axes if the plane is one of coordinates, else ()
     what     what a plain drawing shows, in words
+    bodies   centres and ends of half axes, and what they are: "disc", "box" or "ellipsoid"
     """
 
     points: Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
@@ -40,20 +46,31 @@ class Drawing:
     equal: bool = True
     axes: tuple[str, ...] = ()
     what: str = ""
+    bodies: tuple[Link, ...] = ()
 
     def judged(self, t: FloatArray, q: FloatArray, p: FloatArray) -> FloatArray:
-        """The points, with those that only threads hold scaled down: these may be coarser than the others."""
+        """The points, with loose ones scaled down: these may be coarser than the others."""
         points = self.points(t, q, p)
         if loose := self.loose - set(self.trails):
             points = points.copy()
             points[:, sorted(loose)] *= THREAD
         return points
 
+    def corners(self, points: FloatArray) -> FloatArray:
+        """Lowest and highest places that bodies reach, (2, 2 or 3) for each body, of the points of many states."""
+        found = []
+        for *at, kind in self.bodies:
+            centre, along = points[:, at[:1]], np.abs(points[:, at[1:]] - points[:, at[:1]])
+            reach = along.sum(axis=1) if kind == "box" else np.sqrt((along**2).sum(axis=1))
+            found += [(centre[:, 0] - reach).min(axis=0), (centre[:, 0] + reach).max(axis=0)]
+        return np.array(found).reshape(-1, points.shape[2])
+
     @property
     def loose(self) -> set[int]:
-        """The points that only threads hold: they are corners of an outline, not bodies."""
-        threads = {k for i, j, kind in self.links if kind == "thread" for k in (i, j)}
-        return threads - {k for i, j, kind in self.links if kind != "thread" for k in (i, j)}
+        """The points that only threads and bodies hold: they are corners of an outline, and no dots."""
+        outline = {k for *ends, kind in self.links if kind == "thread" for k in ends}
+        outline |= {k for *corners, _ in self.bodies for k in corners}
+        return outline - {k for *ends, kind in self.links if kind != "thread" for k in ends}
 
 
 def drawing(draw: Any, look: Look, n: int, params: Mapping[str, Any], start: tuple[Any, Any, Any]) -> Drawing:
@@ -69,10 +86,17 @@ def drawing(draw: Any, look: Look, n: int, params: Mapping[str, Any], start: tup
     if not callable(draw):
         raise TypeError(f"draw= must be a function of q that gives points, or points and links; got {draw!r}")
     function = _Function(draw, params)
-    count, links = function.outline(*start)
+    count, told = function.outline(*start)
+    links, bodies = (tuple(one for one in told if (one[-1] in AXES) is body) for body in (False, True))
     if trails is None:
-        trails = (count - 1,) if links else tuple(range(count))
-    return Drawing(function, links, trails)
+        centres = tuple(body[0] for body in bodies)
+        trails = centres or ((count - 1,) if links else tuple(range(count)))
+    return Drawing(function, links, trails, bodies=bodies)
+
+
+def hint(n: int, call: str) -> str:
+    """The code with which a reader of a plain drawing sees the bodies."""
+    return f"def draw(q):  # points, each linked to the next\n{EXAMPLES[min(n, 2)]}\n\n{call}(draw=draw)"
 
 
 def plain(look: Look, n: int) -> Drawing:
@@ -178,13 +202,16 @@ def _wanted(draw: Callable[..., Any], params: Mapping[str, Any]) -> tuple[str, .
 
 def _are_links(found: Any) -> bool:
     """Whether this is a list of links, rather than the second of two points."""
-    return isinstance(found, list | tuple) and all(isinstance(x, list | tuple) and len(x) in (2, 3) for x in found)
+    return isinstance(found, list | tuple) and all(isinstance(x, list | tuple) and 2 <= len(x) <= 5 for x in found)
 
 
 def _link(entry: Sequence[Any], count: int) -> Link:
-    i, j, *kind = entry
-    if not all(isinstance(x, int | np.integer) and 0 <= x < count for x in (i, j)):
-        raise ValueError(f"a link joins two of the points 0 … {count - 1}; got {tuple(entry)!r}")
-    if kind and kind[0] not in KINDS:
-        raise ValueError(f"a link is one of {', '.join(map(repr, KINDS))}; got {kind[0]!r}")
-    return int(i), int(j), kind[0] if kind else "rod"
+    *points, kind = entry if isinstance(entry[-1], str) else (*entry, "rod")
+    if kind not in KINDS and kind not in AXES:
+        raise ValueError(f"a link is one of {', '.join(map(repr, (*KINDS, *AXES)))}; got {kind!r}")
+    if (kind in KINDS and len(points) != 2) or (kind in AXES and len(points) - 1 not in AXES[kind]):
+        told = "a centre and the ends of its half axes" if kind in AXES else "two points"
+        raise ValueError(f"a {kind} is told by {told}; got {tuple(entry)!r}")
+    if not all(isinstance(x, int | np.integer) and 0 <= x < count for x in points):
+        raise ValueError(f"a link joins some of the points 0 … {count - 1}; got {tuple(entry)!r}")
+    return (*map(int, points), kind)

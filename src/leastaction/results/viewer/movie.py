@@ -1,9 +1,15 @@
-"""A path as a film, by Matplotlib's writers: .mp4 through ffmpeg, .gif through Pillow."""
+"""A path as a film: .mp4 by ffmpeg, .gif by Pillow. What stands still is drawn once; each frame adds what moves."""
 
 from __future__ import annotations
 
 import math
 import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +18,19 @@ import numpy as np
 from leastaction.results.between import states
 from leastaction.results.colours import colour
 from leastaction.results.looks import look
+from leastaction.results.viewer.bodies import mesh
 from leastaction.results.viewer.drawing import Drawing, drawing
 from leastaction.results.viewer.frames import rows
 from leastaction.results.viewer.scene import floats
+from leastaction.run.waiting import bar
 
 if TYPE_CHECKING:
     from leastaction.results.path import Path
 
-WRITERS = {".mp4": "ffmpeg", ".m4v": "ffmpeg", ".mov": "ffmpeg", ".gif": "pillow"}
-TRAIL = 1.0  # length of a trail, in seconds of the film
+RATES = {".mp4": 30, ".m4v": 30, ".mov": 30, ".gif": 20}  # frames in a second; a gif counts time in hundredths of one
+TRAIL = 2.0  # length of a trail, in seconds of the film
 FINER = 32  # points of a trail for each frame
+INK = "#444444"
 
 
 def animate(
@@ -29,31 +38,75 @@ def animate(
     file: str | os.PathLike[str],
     draw: Any = None,
     seconds: float = 10.0,
-    fps: int = 30,
+    fps: int | None = None,
     dpi: int = 120,
 ) -> None:
     """Film the whole path in this number of seconds."""
-    import matplotlib.animation
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     target = FilePath(file)
-    writer = WRITERS.get(target.suffix.lower())
-    if writer is None:
-        raise ValueError(f"a film is one of {', '.join(WRITERS)}; got {target.name!r}")
+    ending = target.suffix.lower()
+    if ending not in RATES:
+        raise ValueError(f"a film is one of {', '.join(RATES)}; got {target.name!r}")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {target.parent} to write {target.name} to")
-    if not matplotlib.animation.writers.is_available(writer):
-        raise ImportError(f"{target.suffix} needs {writer}, which is not installed; a .gif can always be written")
-    if not (math.isfinite(seconds) and seconds > 0 and fps > 0):
+    rate = RATES[ending] if fps is None else fps
+    if not (math.isfinite(seconds) and seconds > 0 and rate > 0):
         raise ValueError(f"seconds and fps must be positive; got {seconds!r} and {fps!r}")
-    count = max(2, round(seconds * fps))
+    encode = _gif if ending == ".gif" else _Video(_ffmpeg())
+    count = max(2, round(seconds * rate))
     t, q, p = _at_equal_times(path, (count - 1) * FINER + 1)
     made = drawing(draw, look(path.system), q.shape[1], floats(path.params), (t[0], q[0], p[0]))
-    points = made.points(t, q, p)
-    figure = Figure(figsize=(6, 6), layout="constrained")
-    update = _Picture(figure, path, made, t, points, int(TRAIL * fps))
-    film = matplotlib.animation.FuncAnimation(figure, update, frames=count, interval=1000 / fps, blit=False)
-    film.save(str(target), writer=writer, fps=fps, dpi=dpi)
+    canvas = FigureCanvasAgg(Figure(figsize=(6, 6), dpi=dpi, layout="constrained"))
+    picture = _Picture(canvas, path, made, t, made.points(t, q, p), int(TRAIL * rate))
+    with bar(count, " frames", desc=target.name, delay=1.0) as progress:
+        encode(target, picture.frames(count, progress), rate)
+
+
+def _ffmpeg() -> str:
+    """The program ffmpeg: of the package imageio-ffmpeg, or of the system."""
+    try:
+        from imageio_ffmpeg import get_ffmpeg_exe
+    except ImportError:
+        if found := shutil.which("ffmpeg"):
+            return found
+        raise ImportError(
+            "this film needs ffmpeg: pip install 'leastaction[film]' brings it; a .gif can always be written"
+        ) from None
+    return str(get_ffmpeg_exe())
+
+
+@dataclass(frozen=True)
+class _Video:
+    """Frames to a file, by a program that is told of each on its standard input."""
+
+    ffmpeg: str
+
+    def __call__(self, target: FilePath, frames: Iterator[Any], fps: int) -> None:
+        first = next(frames)
+        raw = ["-f", "rawvideo", "-pix_fmt", "rgba", "-s", f"{first.shape[1]}x{first.shape[0]}", "-r", str(fps)]
+        even = ["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-pix_fmt", "yuv420p"]  # what players read
+        command = [self.ffmpeg, "-y", "-loglevel", "error", *raw, "-i", "-", *even, str(target)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert process.stdin is not None
+            with suppress(BrokenPipeError):  # then the program has ended, and says why
+                for frame in chain([first], frames):
+                    process.stdin.write(frame.tobytes())
+            told = process.communicate()[1].decode(errors="replace").strip()
+        if process.returncode:
+            raise OSError(f"ffmpeg could not write {target.name}: {told}")
+
+
+def _gif(target: FilePath, frames: Iterator[Any], fps: int) -> None:
+    """All frames have the colours of the last one, whose trails are full."""
+    from PIL import Image
+
+    pictures = [Image.fromarray(frame).convert("RGB") for frame in frames]
+    palette = pictures[-1].quantize(255)
+    palette.putpalette([x if x < 250 else 255 for x in palette.getpalette() or ()])  # one white
+    first, *others = (one.quantize(palette=palette, dither=Image.Dither.NONE) for one in pictures)
+    first.save(target, save_all=True, append_images=others, duration=1000 / fps, loop=0)
 
 
 def _at_equal_times(path: Path, count: int) -> Any:
@@ -67,14 +120,15 @@ def _at_equal_times(path: Path, count: int) -> Any:
 
 
 class _Picture:
-    """The artists of one frame, moved from frame to frame."""
+    """The artists of one frame, moved from frame to frame; the layout and all that stands still are drawn once."""
 
-    def __init__(self, figure: Any, path: Path, made: Drawing, t: Any, points: Any, trail: int) -> None:
-        self.t, self.points, self.made, self.trail = t, points, made, trail
+    def __init__(self, canvas: Any, path: Path, made: Drawing, t: Any, points: Any, trail: int) -> None:
+        self.canvas, self.t, self.points, self.made, self.trail = canvas, t, points, made, trail
         self.unit = look(path.system).unit("t")
-        solid = points.shape[2] == 3
-        self.ax: Any = figure.add_subplot(projection="3d" if solid else None)
-        low, high = points.min(axis=(0, 1)), points.max(axis=(0, 1))
+        self.solid = points.shape[2] == 3
+        self.ax: Any = canvas.figure.add_subplot(projection="3d" if self.solid else None)
+        reached = np.vstack([points.reshape(-1, points.shape[2]), made.corners(points)])
+        low, high = reached.min(axis=0), reached.max(axis=0)
         if made.equal:
             middle, reach = (low + high) / 2, 0.55 * float((high - low).max() or 1.0)
             low, high = middle - reach, middle + reach
@@ -85,6 +139,8 @@ class _Picture:
                 getattr(self.ax, f"set_{axis}lim")(low[d], high[d])
         if made.axes:
             self.ax.set(**{f"{axis}label": name for axis, name in zip("xyz", made.axes, strict=False)})
+        elif self.solid:  # the ground and the axes tell how space is turned
+            self.ax.set(xlabel="x", ylabel="y", zlabel="z", xticklabels=[], yticklabels=[], zticklabels=[])
         else:
             self.ax.set_axis_off()
         if made.equal:
@@ -92,21 +148,53 @@ class _Picture:
         self.ax.set_title(
             f"{path.system.name}, {path.method.name}, h = {float(path.h):g}", fontsize="medium", loc="left"
         )
+        self.clock = self.ax.set_title(f"t = {t[-1]:.2f}", fontsize="medium", loc="right")
         tint = colour(path.method)
-        none: list[list[float]] = [[]] * points.shape[2]
-        self.trails = [self.ax.plot(*none, color=tint, linewidth=1.2, alpha=0.6)[0] for _ in made.trails]
-        self.links = [
-            self.ax.plot(*none, color="#444444", linewidth=0.8 if kind == "thread" else 1.8)[0]
-            for _, _, kind in made.links
-        ]
+        self.trails = [self._line(color=tint, linewidth=1.2, alpha=0.6) for _ in made.trails]
+        self.links = [self._line(color=INK, linewidth=0.8 if kind == "thread" else 1.8) for *_, kind in made.links]
+        self.bodies = [self._faces(len(body) - 2, body[-1], tint) for body in made.bodies]
         still = (points == points[0]).all(axis=(0, 2))
-        body = np.array([i not in made.loose for i in range(points.shape[1])])
+        dot = np.array([i not in made.loose for i in range(points.shape[1])])
         self.dots = [
-            (which & body, self.ax.plot(*none, "o", color=paint, markersize=size)[0])
-            for which, paint, size in ((~still, tint, 8), (still, "#444444", 4))
+            (which & dot, self._line(marker="o", linestyle="", color=paint, markersize=size))
+            for which, paint, size in ((~still, tint, 8), (still, INK, 4))
         ]
+        turning, dots = ([artist for _, artist in some] for some in (self.bodies, self.dots))
+        self.moving = [*self.trails, *self.links, *turning, *dots, self.clock]
+        for artist in self.moving:
+            artist.set_animated(True)
+        canvas.draw()
+        canvas.figure.set_layout_engine("none")
+        self.still = canvas.copy_from_bbox(canvas.figure.bbox)
 
-    def __call__(self, k: int) -> list[Any]:
+    def _line(self, **how: Any) -> Any:
+        return self.ax.plot(*[[]] * self.points.shape[2], **how)[0]
+
+    def _faces(self, axes: int, kind: str, tint: str) -> Any:
+        """The mesh of a body, and its faces as one artist."""
+        from matplotlib.collections import PolyCollection
+        from matplotlib.colors import to_rgb
+        from mpl_toolkits.mplot3d.art3d import Poly3DCollection  # type: ignore[import-untyped]
+
+        shape = mesh(kind, axes)
+        paints = [1 - shade * (1 - np.array(to_rgb(tint))) for shade in shape.shades]
+        made = (Poly3DCollection if self.solid else PolyCollection)(
+            [], facecolors=paints, edgecolors=paints, linewidths=0.5
+        )
+        self.ax.add_collection(made, autolim=False)
+        return shape, made
+
+    def frames(self, count: int, progress: Any) -> Iterator[Any]:
+        """The pixels of one frame after the other, (height, width, 4)."""
+        for k in range(count):
+            self._move(k)
+            self.canvas.restore_region(self.still)
+            for artist in self.moving:
+                self.ax.draw_artist(artist)
+            yield np.array(self.canvas.buffer_rgba())
+            progress.update()
+
+    def _move(self, k: int) -> None:
         at = k * FINER
         now = self.points[at]
         since = max(0, k - self.trail) * FINER
@@ -114,11 +202,15 @@ class _Picture:
             _put(artist, self.points[since : at + 1, i])
         for artist, (i, j, _) in zip(self.links, self.made.links, strict=True):
             _put(artist, now[[i, j]])
+        for (shape, artist), (*corners, _) in zip(self.bodies, self.made.bodies, strict=True):
+            vertices = shape.placed(now[corners])
+            artist.set_verts([vertices[face] for face in shape.faces])
+            if self.solid:
+                artist.do_3d_projection()
         for which, artist in self.dots:
             _put(artist, now[which])
         unit = f" {self.unit}" if self.unit else ""
-        self.ax.set_title(f"t = {self.t[at]:.2f}{unit}", fontsize="medium", loc="right")
-        return []
+        self.clock.set_text(f"t = {self.t[at]:.2f}{unit}")
 
 
 def _put(artist: Any, points: Any) -> None:

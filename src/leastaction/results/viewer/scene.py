@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from leastaction.results import looks
 from leastaction.results.colours import COLOURS, colour
 from leastaction.results.looks import Look, conserves_energy, look, with_unit
-from leastaction.results.viewer.drawing import Drawing, drawing
+from leastaction.results.viewer.bodies import mesh
+from leastaction.results.viewer.drawing import Drawing, drawing, hint
 from leastaction.results.viewer.frames import MOST_ROWS, frames, rows
 from leastaction.results.viewer.pack import Pack
 
@@ -55,7 +56,7 @@ def scene(paths: Sequence[Path], options: SceneOptions, pack: Pack) -> dict[str,
     made = drawing(options.draw, seen, n, params, _state(first))
     runs = [_run(path, seen, made, options, options.megabytes / len(paths), pack) for path in paths]
     mark_alike(runs)
-    return page_of("paths", seen.title or first.system.name, params, seen, n, stage(made, runs), runs)
+    return page_of("paths", seen.title or first.system.name, params, seen, n, stage(made, runs, n), runs)
 
 
 def page_of(
@@ -76,15 +77,23 @@ def page_of(
     }
 
 
-def stage(made: Drawing, runs: list[dict[str, Any]]) -> dict[str, Any]:
+def stage(made: Drawing, runs: list[dict[str, Any]], n: int, call: str = "path.show") -> dict[str, Any]:
     return {
         "dim": runs[0]["dim"],
         "equal": made.equal,
         "axes": list(made.axes),
         "what": made.what,
+        "hint": hint(n, call) if made.what else "",
         "links": [list(link) for link in made.links],
+        "bodies": [_body(points, kind) for *points, kind in made.bodies],
         "trails": list(made.trails),
     }
+
+
+def _body(points: list[int], kind: str) -> dict[str, Any]:
+    shape = mesh(kind, len(points) - 1)
+    vertices = shape.vertices.round(4).tolist()
+    return {"points": points, "vertices": vertices, "faces": shape.faces, "shades": shape.shades}
 
 
 def coordinates(seen: Look, count: int) -> list[dict[str, str]]:
@@ -112,7 +121,8 @@ def _stored_look(seen: Look, path: Path) -> Look:
     """The look of a path that stores only some degrees of freedom: named by their numbers, without a drawing."""
     if path.output is None:
         return seen
-    return Look(title=seen.title, names=tuple(f"q{looks.subscript(int(j))}" for j in path.output), unknown=True)
+    names, momenta = (tuple(word(int(j)) for j in path.output) for word in (seen.name, seen.momentum))
+    return Look(title=seen.title, names=names, momenta=momenta, unknown=True)
 
 
 def _run(path: Path, seen: Look, made: Drawing, options: SceneOptions, megabytes: float, pack: Pack) -> dict[str, Any]:
@@ -142,6 +152,7 @@ def _run(path: Path, seen: Look, made: Drawing, options: SceneOptions, megabytes
         "count": len(found),
         "dim": points.shape[2],
         "fixed": [place.tolist() if rest else None for place, rest in zip(points[0], still, strict=True)],
+        "corners": made.corners(points).tolist(),
         "points": pack.coarse(points[:, ~still].reshape(len(points), -1)),
         "q": pack.coarse(found.q[:, :columns]),
         "p": pack.coarse(found.p[:, :columns]),

@@ -24,7 +24,7 @@ class Term:
     ----------
     fn : callable, optional
         A plain NumPy function ``fn(q, v, …)`` or ``fn(t, q, v, …)`` of the k coordinates that a row names. Left out
-        for a term that is a force or a constraint alone.
+        for a term that is a force, a Rayleigh function or a constraint alone.
     over : array_like of int, shape (R, k) or (R,)
         The table. Row r names the coordinates q[0] … q[k − 1] of the function. (R,) means (R, 1).
     params : mapping, optional
@@ -32,6 +32,8 @@ class Term:
         all rows share.
     force : callable, optional
         ``F(q, v, …)`` or ``F(t, q, v, …)``, which returns k generalised forces.
+    dissipation : callable, optional
+        A Rayleigh function ``D(q, v, …)`` or ``D(t, q, v, …)``. It adds the force −∂D/∂v.
     constraints : callable, optional
         ``g(q, …)`` or ``g(t, q, …)``, which returns numbers held at zero, fewer than k.
 
@@ -57,19 +59,22 @@ class Term:
         over: ArrayLike,
         params: Mapping[str, Any] | None = None,
         force: Callable[..., Any] | None = None,
+        dissipation: Callable[..., Any] | None = None,
         constraints: Callable[..., Any] | None = None,
     ) -> None:
-        name = getattr(fn or force or constraints, "__name__", "a term")
+        name = getattr(fn or force or dissipation or constraints, "__name__", "a term")
         self.table = _table(over, name)
         self.given = deepcopy(dict(params or {}))
         local = {key: _of_one_row(key, value, len(self.table), name) for key, value in self.given.items()}
         if fn is None:
-            if force is None and constraints is None:
+            if force is None and dissipation is None and constraints is None:
                 raise TypeError(
-                    "a Term needs a function fn(q, v, …) that returns its part of L, a force=, or constraints="
+                    "a Term needs a function fn(q, v, …) that returns its part of L, or force=, dissipation= or "
+                    "constraints="
                 )
             fn = _nothing
-        self._set(Lagrangian(fn, self.width, local, force=force, constraints=constraints), name)
+        made = Lagrangian(fn, self.width, local, force=force, dissipation=dissipation, constraints=constraints)
+        self._set(made, name)
 
     @classmethod
     def from_programs(

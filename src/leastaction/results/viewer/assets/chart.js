@@ -107,7 +107,7 @@ export class Chart {
     c.textAlign = "center"; c.textBaseline = "top";
     xTicks.forEach((tick, k) => {
       stroke(c, [[X(tick), box.top], [X(tick), box.bottom]]);
-      c.fillText(xText.labels[k], X(tick), box.bottom + 4);
+      below(c, xText.labels[k], X(tick), box.bottom + 4, width);
     });
     c.textAlign = "right"; c.textBaseline = "middle";
     yTicks.forEach((tick, k) => {
@@ -204,6 +204,9 @@ export class Chart {
 }
 
 function withFactor(label, factor) { return factor ? `${label}  ${factor}` : label; }
+
+// A label under its tick; that of the last tick stays within the picture.
+export function below(c, label, x, y, width) { c.fillText(label, Math.min(x, width - c.measureText(label).width / 2 - 2), y); }
 
 export function stroke(c, points) {
   c.beginPath();

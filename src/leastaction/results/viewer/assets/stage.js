@@ -1,11 +1,12 @@
 // The drawing that moves: points and links in the plane or in space, with trails.
 
 import { frameTimes, place } from "./data.js";
-import { sharp, stroke } from "./chart.js";
+import { below, sharp, stroke } from "./chart.js";
 import { tickLabels, ticks } from "./ticks.js";
 
 const SHADES = 12, SEGMENTS = 2400;
 const SHORT = 400; // frames of a short trail at most: a line of trail costs 5 µs, and a frame has 16 ms for everything
+const PIECES = 12; // of a rod, each with its own depth
 const FACING = { azimuth: 0.5, elevation: 0.4 };
 
 // cividis, for trajectories of a cloud: from dark blue to yellow, read alike by every kind of colour vision
@@ -35,9 +36,9 @@ export class Stage {
       this.slots = []; // of each point its first column, or null if it never moves
       let next = 0;
       for (const fixed of run.fixed) this.slots.push(fixed ? null : (next += this.dim) - this.dim);
-      const threads = new Set(), held = new Set();
-      for (const [i, j, kind] of stage.links) for (const k of [i, j]) (kind === "thread" ? threads : held).add(k);
-      this.dots = run.fixed.map((_, k) => !threads.has(k) || held.has(k));
+      const outline = new Set(stage.bodies.flatMap(body => body.points)), held = new Set();
+      for (const [i, j, kind] of stage.links) for (const k of [i, j]) (kind === "thread" ? outline : held).add(k);
+      this.dots = run.fixed.map((_, k) => !outline.has(k) || held.has(k));
     }
   }
 
@@ -47,7 +48,7 @@ export class Stage {
     const take = (d, x) => { if (x < low[d]) low[d] = x; if (x > high[d]) high[d] = x; };
     const { values } = run.points;
     for (let i = 0; i < values.length; i++) take(i % dim, values[i]);
-    for (const fixed of run.fixed ?? []) fixed?.forEach((x, d) => take(d, x));
+    for (const place of [...run.fixed ?? [], ...run.corners ?? []]) place?.forEach((x, d) => take(d, x));
     return { low, high };
   }
 
@@ -77,7 +78,7 @@ export class Stage {
       this.fromScreen = (x, y) => [middle[0] + (x - cx) / sx, middle[1] - (y - cy) / sy];
       return;
     }
-    const { azimuth, elevation } = this.view, radius = Math.hypot(...size) / 2, around = Math.hypot(size[0], size[1]) / 2;
+    const { azimuth, elevation } = this.view, radius = Math.hypot(...size) / 2, around = Math.max(size[0], size[1]) * Math.SQRT1_2;
     const high3 = around * Math.abs(Math.sin(elevation)) + size[2] / 2 * Math.cos(elevation);
     const scale = Math.min(w / 2 / around, h / 2 / Math.max(high3, 1e-12));
     const right = [Math.cos(azimuth), Math.sin(azimuth), 0];
@@ -103,11 +104,35 @@ export class Stage {
     if (this.cloud) return this.drawCloud(c, paint, k, part);
     const colour = paint.line(this.run.colour);
     for (const point of this.stage.trails) this.drawTrail(c, colour, point, k, part);
-    const places = this.places = Array.from({ length: this.count }, (_, i) => this.toScreen(this.at(k, part, i)));
+    const points = Array.from({ length: this.count }, (_, i) => this.at(k, part, i)), places = this.places = points.map(this.toScreen);
+    const drawn = []; // [depth, how], from the farthest to the nearest
     c.lineCap = "round";
-    for (const [i, j, kind] of this.stage.links) link(c, places[i], places[j], kind, paint);
-    const order = [...places.keys()].sort((a, b) => places[b][2] - places[a][2]);
-    for (const i of order) if (this.dots[i]) this.drawDot(c, paint, colour, i, places[i]);
+    for (const [i, j, kind] of this.stage.links) {
+      const pieces = kind === "rod" && this.stage.bodies.length && this.dim === 3 ? PIECES : 1; // a rod may pierce a body
+      for (let n = 0; n < pieces; n++) {
+        const [a, b] = [between(places[i], places[j], n / pieces), between(places[i], places[j], (n + 1) / pieces)];
+        drawn.push([(a[2] + b[2]) / 2, () => link(c, a, b, kind, paint)]);
+      }
+    }
+    for (const body of this.stage.bodies) this.addBody(drawn, c, paint, colour, body, body.points.map(i => points[i]));
+    places.forEach((place, i) => { if (this.dots[i]) drawn.push([place[2] - 1e-3, () => this.drawDot(c, paint, colour, i, place)]); });
+    for (const [, how] of drawn.sort((a, b) => b[0] - a[0])) how();
+  }
+
+  // The faces of a body, on the paper's colour so that nothing behind them is seen.
+  addBody(drawn, c, paint, colour, { vertices, faces, shades }, [centre, ...ends]) {
+    const corners = vertices.map(along => this.toScreen(centre.map((x, d) => along.reduce((sum, part, e) => sum + part * (ends[e][d] - x), x))));
+    faces.forEach((face, f) => {
+      const outline = face.map(i => corners[i]), depth = outline.reduce((sum, corner) => sum + corner[2], 0) / face.length;
+      drawn.push([depth, () => {
+        c.beginPath();
+        for (const [x, y] of outline) c.lineTo(x, y);
+        c.closePath();
+        c.fillStyle = c.strokeStyle = paint.paper; c.lineWidth = 0.75; c.fill(); c.stroke();
+        c.globalAlpha = shades[f]; c.fillStyle = c.strokeStyle = colour; c.fill(); c.stroke();
+        c.globalAlpha = 1;
+      }]);
+    });
   }
 
   drawDot(c, paint, colour, i, [x, y, depth]) {
@@ -178,7 +203,7 @@ export class Stage {
     c.textAlign = "center"; c.textBaseline = "top";
     xs.forEach((x, i) => {
       const [sx] = this.toScreen([x, 0]);
-      stroke(c, [[sx, box.top], [sx, box.bottom]]); c.fillText(xt.labels[i], sx, box.bottom + 4);
+      stroke(c, [[sx, box.top], [sx, box.bottom]]); below(c, xt.labels[i], sx, box.bottom + 4, this.canvas.clientWidth);
     });
     c.textAlign = "right"; c.textBaseline = "middle";
     ys.forEach((y, i) => {
@@ -190,21 +215,29 @@ export class Stage {
     c.textAlign = "left"; c.fillText(`${this.stage.axes[1]} ${yt.factor}`, 6, 12);
   }
 
-  // A grid below everything, that tells how space is turned.
+  // The ground below everything, and the axes at one of its corners, that tell how space is turned.
   floor(c, paint) {
     const { low, high } = this.frame, n = 6, z = low[2];
     const reach = Math.max(high[0] - low[0], high[1] - low[1]) / 2 || 1, x0 = (low[0] + high[0]) / 2, y0 = (low[1] + high[1]) / 2;
-    c.strokeStyle = paint.grid; c.lineWidth = 1;
+    const line = (...ends) => stroke(c, ends.map(this.toScreen));
+    c.fillStyle = paint.grid; c.globalAlpha = 0.45;
+    c.beginPath();
+    for (const [i, j] of [[-1, -1], [1, -1], [1, 1], [-1, 1]]) c.lineTo(...this.toScreen([x0 + i * reach, y0 + j * reach, z]).slice(0, 2));
+    c.fill();
+    c.globalAlpha = 1; c.strokeStyle = paint.grid; c.lineWidth = 1;
     for (let i = -n / 2; i <= n / 2; i++) {
       const s = 2 * i / n * reach;
-      stroke(c, [[x0 + s, y0 - reach], [x0 + s, y0 + reach]].map(([x, y]) => this.toScreen([x, y, z])));
-      stroke(c, [[x0 - reach, y0 + s], [x0 + reach, y0 + s]].map(([x, y]) => this.toScreen([x, y, z])));
+      line([x0 + s, y0 - reach, z], [x0 + s, y0 + reach, z]);
+      line([x0 - reach, y0 + s, z], [x0 + reach, y0 + s, z]);
     }
-    if (this.stage.axes.length) {
-      c.font = "12px system-ui, sans-serif"; c.fillStyle = paint.faint; c.textAlign = "center"; c.textBaseline = "middle";
-      const ends = [[x0 + 1.12 * reach, y0, z], [x0, y0 + 1.12 * reach, z], [x0 - reach, y0 - reach, high[2]]];
-      this.stage.axes.forEach((name, d) => { const [x, y] = this.toScreen(ends[d]); c.fillText(name, x, y); });
-    }
+    const corner = [x0 - reach, y0 - reach, z], names = this.stage.axes.length ? this.stage.axes : ["x", "y", "z"];
+    const long = [2 * reach, 2 * reach, Math.max(high[2] - z, 0.6 * reach)];
+    c.font = "12px system-ui, sans-serif"; c.strokeStyle = c.fillStyle = paint.faint; c.textAlign = "center"; c.textBaseline = "middle";
+    names.forEach((name, d) => {
+      const end = part => corner.map((x, e) => e === d ? x + part * long[d] : x), [x, y] = this.toScreen(end(1.08));
+      line(corner, end(1));
+      c.fillText(name, x, y);
+    });
   }
 
   holds() { return this.grabbed !== null && this.grabbed !== undefined; }
@@ -271,6 +304,8 @@ export function cloudColour(part) {
   });
   return `#${mix.map(x => x.toString(16).padStart(2, "0")).join("")}`;
 }
+
+function between(a, b, part) { return a.map((x, d) => x + part * (b[d] - x)); }
 
 function link(c, a, b, kind, paint) {
   c.strokeStyle = paint.rod;

@@ -36,6 +36,7 @@ export class View {
   constructor(root, { onDrag = null, onBuild = null, heading = true, keys = document } = {}) {
     Object.assign(this, { root, onDrag, onBuild });
     root.classList.add("la");
+    root.classList.toggle("framed", window.self !== window.top);
     root.replaceChildren();
     this.clock = new Clock(ticking => { if (!ticking) this.told = -Infinity; this.wake(); });
     this.title = element("h1"); this.facts = element("p", { class: "facts" });
@@ -112,7 +113,9 @@ export class View {
       });
       canvas.classList.toggle("turns", scene.stage.dim === 3);
       stage.trail = this.trail; stage.label = label;
-      this.stages.append(element("figure", { class: "card stage" }, canvas, label));
+      const hint = scene.stage.hint && r === 0 ? [element("details", { class: "hint", open: true },
+        element("summary", {}, "pass draw= to see the bodies"), element("pre", {}, scene.stage.hint))] : [];
+      this.stages.append(element("figure", { class: "card stage" }, canvas, label, ...hint));
       return stage;
     });
     this.stages.replaceChildren(...this.stageList.map(stage => stage.canvas.parentElement));

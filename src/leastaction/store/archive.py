@@ -29,7 +29,7 @@ from leastaction.reading import require_regular
 from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.header import check_header, checksum, interpreting, to_json
 
-FORMATS = {"path": 9, "ensemble": 9}
+FORMATS = {"path": 10, "ensemble": 10}
 SAFE = "the run up to its last checkpoint is safe, and la.resume goes on from there"
 
 

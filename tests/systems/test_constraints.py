@@ -49,7 +49,7 @@ def speeds(a, b, va, vb, l1=1.0, l2=0.7):
 
 def levels(path):
     """g and ġ at every stored time, in units of what each is summed from along the path."""
-    from leastaction.systems.projection import look
+    from leastaction.systems.projection import look_at_constraints as look
 
     params = np.tile(path.system.values(path.params), (len(path), 1))
     here = look(path.system, path.t, path.q, path.velocity(), params)

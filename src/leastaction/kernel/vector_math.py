@@ -162,7 +162,7 @@ def _half_pi() -> tuple[float, float, float]:
     return parts[0], parts[1], parts[2]
 
 
-class _Writer:
+class _Lines:
     """Lines of IR on values of one vector type."""
 
     def __init__(self, lanes: int) -> None:
@@ -198,7 +198,7 @@ class _Writer:
 
 @cache
 def _angle(op: str, lanes: int, bounded: bool) -> str:
-    w = _Writer(lanes)
+    w = _Lines(lanes)
     T, J, N = w.type, f"<{lanes} x i64>", w.number
     high, middle, low = _half_pi()
     shifted = w.fma("%x", N(float(Fraction(1) / Fraction(high))), N(_ROUND))

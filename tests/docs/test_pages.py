@@ -84,3 +84,12 @@ def test_every_promise_names_the_tests_that_hold_it():
     named = {name for _, by in held for name in re.findall(r"`([^`]+\.py)`", by)}
     assert len(held) - len(limits) > 30 and not [promise for promise in limits if promise.endswith(".")]
     assert not [name for name in named if not any((ROOT / place / name).exists() for place in ("tests", "."))]
+
+
+def test_tests_that_pages_name_are_there():
+    """By their place in tests/, or by their name alone."""
+    tests = {str(file.relative_to(ROOT / "tests")) for file in (ROOT / "tests").rglob("test_*.py")}
+    known = tests | {f"tests/{name}" for name in tests} | {Path(name).name for name in tests}
+    pages = {*PAGES, *ROOT.glob("*.md")}
+    named = {name for page in pages for name in re.findall(r"`([\w/]*test_\w+\.py)`", page.read_text("utf-8"))}
+    assert named <= known, named - known

@@ -1,7 +1,9 @@
 """What all tests share, whatever the process that starts them has set."""
 
 import os
+import random
 import signal
+from itertools import groupby
 from pathlib import Path
 
 import hypothesis
@@ -23,3 +25,11 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [HELPERS, os.environ.get
 hypothesis.settings.register_profile("tests", database=None, deadline=None)
 hypothesis.settings.load_profile("tests")
 hypothesis.core.global_force_seed = int(os.environ["TEST_SEED"])
+
+
+def pytest_collection_modifyitems(items):
+    """With TEST_ORDER=… in the environment: files, and tests within each of them, in an order drawn with this seed."""
+    if "TEST_ORDER" in os.environ:
+        draw = random.Random(os.environ["TEST_ORDER"])
+        files = [list(tests) for _, tests in groupby(items, key=lambda item: item.path)]
+        items[:] = [test for tests in draw.sample(files, len(files)) for test in draw.sample(tests, len(tests))]

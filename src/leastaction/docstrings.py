@@ -53,6 +53,8 @@ h : float
     The step.""",
     "method": """method : str or method
     The method.""",
+    "moved": """system : Lagrangian, Quadratic or Sum
+    What moves.""",
     "params": """params : mapping, optional
     Values of parameters, in place of the defaults.""",
     "r": """r : int

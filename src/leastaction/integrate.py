@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
+from leastaction.docstrings import documented
 from leastaction.events import Event, Impact, watch
 from leastaction.methods import Branch, Method
 from leastaction.results.assembly import execute
@@ -188,6 +189,7 @@ def integrate(
     return integrate_within(One(system, start, t_end, t0, params, pace, events), within, **options)
 
 
+@documented()
 def advise(
     system: System,
     q0: ArrayLike,
@@ -208,20 +210,12 @@ def advise(
 
     Parameters
     ----------
-    system : Lagrangian, Quadratic or Sum
-        What moves.
-    q0 : array_like, shape (n,)
-        Positions at the start.
-    p0, v0 : array_like, shape (n,), optional
-        Momenta or velocities at the start.
+    {moved, start}
     t_end : number
         Until when the run is to go.
     tol : float
         The error that the position at `t_end` may have, relative to the largest range of a coordinate.
-    t0 : number, default 0
-        Time at the start.
-    params : mapping, optional
-        Values of parameters, in place of the defaults.
+    {t0, params}
     pace : callable or "auto", optional
         A pace of one's own, which is then used. Without `pace` equal steps are tried, and the pace made from L where
         these take much work.

@@ -14,9 +14,9 @@ import sympy
 
 import leastaction as la
 from interrupts import pressed_after
-from leastaction import problems
 from leastaction.numbers.rounding import Digits
 from precise import SPRING, START, largest, spring
+from systems import catalogued
 
 # Paths.
 
@@ -150,7 +150,7 @@ def test_a_step_that_has_no_solution_fails_as_in_float64():
 @pytest.mark.parametrize("method", ["P2N3Q6Gau", "P2N5Q8Lob", "P2N6Q10Lob"])
 def test_a_step_beyond_a_fold_fails_within_a_run(method):
     """Five steps in a revolution: the branch of the fifth ends just before h = 1, where a wrong root is near."""
-    kepler = problems.get("kepler-galerkin")
+    kepler = catalogued("kepler-galerkin")
     for digits in (None, 40):
         with pytest.raises(la.StepFailed, match="connected with the motion") as caught:
             la.integrate(kepler.system, method, kepler.q0, kepler.p0, h=1, steps=25, digits=digits)

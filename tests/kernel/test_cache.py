@@ -218,7 +218,8 @@ try:
 except RuntimeError as error:
     print(error)
 """
-    said = printed_by(code, PYTHONPATH=str(tmp_path), LEASTACTION_CACHE=str(tmp_path / "cache"))
+    known = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
+    said = printed_by(code, PYTHONPATH=known, LEASTACTION_CACHE=str(tmp_path / "cache"))
     assert "start Python again" in said
 
 

@@ -12,9 +12,10 @@ import sympy as sp
 
 import leastaction as la
 from reference import evaluate
+from systems import catalogued
 
 # Motions that differ in kind: name and settings
-MOTIONS = [(name, {}) for name in la.problems.names() if la.problems.get(name).has_exact] + [
+MOTIONS = [(name, {}) for name in la.problems.names() if catalogued(name).has_exact] + [
     ("harmonic-oscillator", {"m": 2, "omega": "0.3", "q0": "-1/3", "p0": 0.25}),
     ("kepler", {"eccentricity": 0}),
     ("kepler", {"eccentricity": "0.99", "k": 3, "a": "0.7"}),

@@ -13,6 +13,7 @@ import pytest
 import leastaction as la
 from hostile_workers import falls_into_the_sun, goes_round, kepler
 from processes import PATIENCE
+from systems import catalogued
 
 
 def travelled(x):
@@ -73,7 +74,7 @@ def results(folder):
     start = ([1.0, 0.0], [0.0, 1.0])
     quadratic = la.Quadratic([2.0, 1.0], [[2.0, -1.0], [-1.0, 2.0]], f=[1.0, 0.0])
     events = {"c": la.Event(lambda q, p: q[1]), "f": la.Impact(lambda q: q[1] + 0.5)}
-    problem = la.problems.get("pendulum")
+    problem = catalogued("pendulum")
     path = la.integrate(system, "simpson", *start, h=0.1, steps=20)
     many = {"h": 0.1, "steps": 20, "reduce": {"E": la.EnergyRange()}, "events": events}
     yield "path", path

@@ -64,35 +64,6 @@ def test_an_interrupt_during_preparation_says_what_it_ended(tmp_path, monkeypatc
     assert not (tmp_path / "run").exists()
 
 
-class PressesWhenFreed:
-    def __del__(self):
-        signal.raise_signal(signal.SIGINT)
-
-
-def test_an_interrupt_while_something_is_freed_is_not_dropped(monkeypatch):
-    """Python drops exceptions raised in a finalizer, such as those of compiled code, and so it drops Ctrl-C."""
-    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
-    monkeypatch.setattr(assembly, "prepare", lambda *plan: PressesWhenFreed() and {})
-    with pytest.raises(KeyboardInterrupt, match="run was prepared, before its first step"):
-        la.integrate(la.Lagrangian(kepler, n=2), "simpson", **START, steps=50)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_an_interrupt_of_another_handler_is_not_dropped_either(monkeypatch):
-    def handler(number, frame):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
-    monkeypatch.setattr(assembly, "prepare", lambda *plan: PressesWhenFreed() and {})
-    before = signal.signal(signal.SIGINT, handler)
-    try:
-        with pytest.raises(KeyboardInterrupt, match="run was prepared, before its first step"):
-            la.integrate(la.Lagrangian(kepler, n=2), "simpson", **START, steps=50)
-        assert signal.getsignal(signal.SIGINT) is handler
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 IGNORED = """
 import os, signal, threading
 import leastaction as la

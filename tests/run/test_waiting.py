@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from leastaction.kernel import cache
 from leastaction.run import waiting
 from processes import PATIENCE, wait_for
 
@@ -53,15 +54,17 @@ def test_a_first_run_says_that_it_compiles_and_a_second_one_nothing(tmp_path):
 def test_a_short_wait_is_silent_and_a_long_one_is_told_once(capsys, monkeypatch):
     monkeypatch.setattr(waiting, "PATIENCE", PATIENCE)
     with waiting.compiling():
-        pass
+        cache.missed()
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(waiting, "PATIENCE", 0.01)
     said = []
     with waiting.compiling(), waiting.compiling():
+        cache.missed()
         wait_for(lambda: said.append(capsys.readouterr().err) or said[-1])
     lines = "".join([*said, capsys.readouterr().err]).splitlines()
     assert len(lines) == 2 and "compiling" in lines[0] and "compiled" in lines[1]
     monkeypatch.setenv("LEASTACTION_QUIET", "1")
     with waiting.compiling():
-        time.sleep(3 * waiting.POLL)
+        cache.missed()
+        time.sleep(0.1)
     assert capsys.readouterr().err == ""

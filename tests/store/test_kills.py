@@ -11,6 +11,7 @@ import leastaction as la
 from hostile_workers import STORED_RUNS
 from processes import PATIENCE, started, wait_for
 from seeds import generator
+from systems import catalogued
 
 CODE = "import sys; from hostile_workers import stored_run; stored_run(sys.argv[1], sys.argv[2])"
 
@@ -102,7 +103,7 @@ la.integrate(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.01, steps=300, 
 
 def test_a_run_killed_before_its_first_steps_are_written_is_none_or_goes_on(tmp_path):
     """Killed while its archive is made there is none; killed after that, before any step, `la.resume` does them all."""
-    kepler, file = la.problems.get("kepler"), tmp_path / "run"
+    kepler, file = catalogued("kepler"), tmp_path / "run"
     start = {"q0": kepler.q0, "p0": kepler.p0, "h": 0.01, "steps": 300}
     whole = la.integrate(kepler.system, "simpson", **start)
     for name in ("state", "chunk-"):

@@ -453,7 +453,7 @@ def test_archives_of_the_older_layout_are_refused_and_left_alone(finished):
     (finished / "zarr.json").write_text(json.dumps(description))
     before = {path: path.read_bytes() for path in finished.rglob("*") if path.is_file()}
     for use in (la.open, la.resume):
-        with pytest.raises(la.StoreError, match=r"format 1 of a stored ensemble.* format 9"):
+        with pytest.raises(la.StoreError, match=r"format 1 of a stored ensemble.* format 10"):
             use(finished)
     assert {path: path.read_bytes() for path in finished.rglob("*") if path.is_file()} == before
 

@@ -20,6 +20,7 @@ from leastaction.backends.tables import cut
 from leastaction.backends.trajectories import HELPER
 from leastaction.events.motion import DetachedMotion
 from leastaction.methods.registry import family
+from systems import catalogued
 from thrift import rest_slow
 
 N = 7
@@ -878,7 +879,7 @@ def test_the_picture_of_the_cloth_has_all_of_it(tmp_path):
 
 
 def test_n_bodies_are_the_problem_of_the_same_bodies():
-    known = la.problems.get("outer-solar-system")
+    known = catalogued("outer-solar-system")
     masses = [float(value) for key, value in known.params.items() if key != "G"]
     q, p = known.q0.reshape(-1, 3), known.p0.reshape(-1, 3)
     bodies = la.problems.n_body(masses, q, p / np.array(masses)[:, None], G=float(known.params["G"]))

@@ -15,10 +15,11 @@ import pytest
 import leastaction as la
 from leastaction.tolerance.ladder import DEGREES, member
 from seeds import generator
+from systems import catalogued
 from tolerances import error_of
 
 NAMES = la.problems.names()
-QUICK = [name for name in NAMES if la.problems.get(name).system.m == 0]  # constraints take seconds to compile
+QUICK = [name for name in NAMES if catalogued(name).system.m == 0]  # constraints take seconds to compile
 KNOWN = 0.1  # of tol, by which two runs of the truth may differ
 HALVINGS = 6
 BESIDE = 0.01  # of the largest number of the start, or of each
@@ -58,7 +59,7 @@ def verdict(name, random):
     """Whether a random tolerance was kept, told to be missed or missed silently; "unknown" if the truth is not known
     well enough, as of chaos.
     """
-    problem = la.problems.get(name)
+    problem = catalogued(name)
     tol, t_end = 10 ** random.uniform(-10, -3), float(random.uniform(0.5, 6)) * (problem.period or 1.0)
     own = problem.has_exact and bool(random.integers(2))
     start = {"q0": problem.q0, "p0": problem.p0}

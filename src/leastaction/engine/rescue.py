@@ -103,12 +103,9 @@ class Rescue:
     def _march(self, t: float, q: FloatArray, v: FloatArray, h: float, inputs: FloatArray) -> FloatArray:
         guess, n = self._uniform(t, q, v, h, inputs), self.step.n
         driven = inputs[0] if len(inputs) else inputs
-        slopes, none = self.slopes[0], np.zeros(self.step.multipliers)
 
         def rate(t: float, y: FloatArray) -> FloatArray:
-            at = slopes({"t": t, "q": y[:n], "v": y[n:], "multipliers": none, "params": self.params, "inputs": driven})
-            turn = at["m_q"].reshape(n, n) @ y[n:] if "m_q" in at else 0.0
-            return np.concatenate([y[n:], np.linalg.solve(at["m_v"].reshape(n, n), at["f"] - turn)])
+            return np.concatenate([y[n:], self.acceleration(t, y[:n], y[n:], driven)])
 
         y, now = np.concatenate([q, v]), 0.0
         try:
@@ -126,11 +123,18 @@ class Rescue:
             guess[:] = np.nan
         return guess
 
+    def acceleration(self, t: float, q: FloatArray, v: FloatArray, inputs: FloatArray) -> FloatArray:
+        """About that of the motion, without reactions of constraints."""
+        n, none = self.step.n, np.zeros(self.step.multipliers)
+        at = self.slopes[0]({"t": t, "q": q, "v": v, "multipliers": none, "params": self.params, "inputs": inputs})
+        turn = at["m_q"].reshape(n, n) @ v if "m_q" in at else 0.0
+        return np.asarray(np.linalg.solve(at["m_v"].reshape(n, n), at["f"] - turn))
+
     def _begins(self, t: float, q: FloatArray, p: FloatArray, h: float, v: FloatArray, inputs: FloatArray) -> bool:
         """Whether det ∂R/∂z is negative for h → 0."""
         small = h * SMALLEST
         _, J, _ = self.equations(t, q, p, small, self._uniform(t, q, v, small, inputs), inputs)
-        return bool(np.linalg.slogdet(J)[0] < 0)
+        return self.turned(J)
 
     def follow(
         self, t: float, q: FloatArray, p: FloatArray, h: float, v: FloatArray, inputs: FloatArray, spent: int
@@ -187,19 +191,19 @@ class Rescue:
         for k in range(1, most + 1):
             R, J, _ = self.equations(t, q, p, h, z, inputs)
             residual = float(np.abs(R).max())
-            if not np.isfinite(R).all() or not np.isfinite(J).all():
+            if not np.isfinite(R).all():
                 return _Tried(None, NOT_FINITE, residual, k)
-            try:
-                dz = self._by_point(-np.linalg.solve(J, R))
-            except np.linalg.LinAlgError:
+            found = self.increment(J, R)
+            if found is None:
                 return _Tried(None, SINGULAR, residual, k)
+            dz = self._by_point(found)
             z, last = z + dz, before
             old, scale = scale, np.maximum(scale, np.abs(z[:, :n]).max(axis=0))
-            size = float((np.abs(dz[:, :n]) / scale).max())
+            size = float((np.abs(dz[:, :n]) / self.unit(scale)).max())
             if not np.isfinite(size):
                 return _Tried(None, NOT_FINITE, residual, k)
             if size <= SETTLED or (k > 2 and size <= STALLED and size > 0.25 * last):
-                return _Tried(z, 0, size, k, bool(np.linalg.slogdet(J)[0] < 0))
+                return _Tried(z, 0, size, k, self.turned(J))
             if (old < WOKEN * scale).any():
                 begun, before = False, np.inf
                 continue
@@ -208,13 +212,28 @@ class Rescue:
             begun, before = True, size
         return _Tried(None, NOT_CONVERGED, size, most)
 
+    def increment(self, J: Any, R: FloatArray) -> FloatArray | None:
+        """−J⁻¹R; None where there is none. No numbers in J give no numbers here."""
+        try:
+            return -np.linalg.solve(J, R)
+        except np.linalg.LinAlgError:
+            return None
+
+    def turned(self, J: Any) -> bool:
+        """Whether the determinant is negative."""
+        return bool(np.linalg.slogdet(J)[0] < 0)
+
+    def unit(self, scale: FloatArray) -> FloatArray:
+        """By what increments of each coordinate are measured, from the size of its step."""
+        return scale
+
     def _by_point(self, x: NDArray[Any]) -> FloatArray:
         s, n, m = self.step.s, self.step.n, self.step.multipliers
         return np.concatenate([x[: s * n].reshape(s, n), x[s * n :].reshape(s, m)], axis=1)
 
     def equations(
         self, t: float, q: FloatArray, p: FloatArray, h: float, z: FloatArray, inputs: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    ) -> tuple[FloatArray, Any, FloatArray]:
         """R, ∂R/∂z and the impulse (`step.form`); multipliers and their equations stand behind all increments."""
         step, n, s, m = self.step, self.step.n, self.step.s, self.step.multipliers
         N = s * n

@@ -18,12 +18,13 @@ from leastaction.engine.explicit import Explicit
 from leastaction.engine.form import SINGLE, Form, Watching
 from leastaction.engine.gauss import Gauss
 from leastaction.engine.increments import Chord, Newton
+from leastaction.engine.long_steps import LongSteps, Scripted
 from leastaction.kernel import Native, native_lanes
 from leastaction.kernel.compile import compile_run
 from leastaction.kernel.driver import CALL, Shape
 from leastaction.methods import Galerkin
 from leastaction.program import Program
-from leastaction.step.form import Step, step_of
+from leastaction.step.form import Step
 
 if TYPE_CHECKING:
     from leastaction.systems.lagrangian import Lagrangian
@@ -68,13 +69,20 @@ def form_of(
 class Engine:
     """A form of the steps of a method on a system, compiled; h, parameters and trajectories change nothing of it."""
 
-    def __init__(self, system: Lagrangian, method: Galerkin, step: Step, form: Form, width: int, phases: int) -> None:
+    def __init__(
+        self, system: Lagrangian, method: Galerkin, how: Scripted, form: Form, width: int, phases: int
+    ) -> None:
         self.system, self.method, self.phases = system, method, phases
-        self.step, self.form = step, form
+        self.how, self.step, self.form = how, how.step, form
         self.width, self.lanes, self.places = width, self.form.lanes, self.form.places
         self.values = self.form.places["tables"].stop  # of a state
         self._native: dict[bool, tuple[Native, Any]] = {}
         self._tables: dict[float, FloatArray] = {}
+
+    @property
+    def watches(self) -> bool:
+        """Whether the native function looks for events; else states are looked at, after steps."""
+        return self.form.watches
 
     @cached_property
     def easy(self) -> dict[str, Program]:
@@ -140,9 +148,9 @@ class Engine:
 
     @cached_property
     def _unit_tables(self) -> tuple[FloatArray, NDArray[np.float64]]:
-        """The tables at h = 1, and the power of h, −1, 0 or 1, that is a factor of each row."""
+        """The tables at h = 1, and the power of h, −1 … 2, that is a factor of each row."""
         one, two = (self.form.rows.numbers(h) for h in (1.0, 2.0))
-        return one, np.select([(two == one * 2.0**k).all(axis=1) for k in (0, 1)], [0.0, 1.0], -1.0)
+        return one, np.select([(two == one * 2.0**k).all(axis=1) for k in (0, 1, 2)], [0.0, 1.0, 2.0], -1.0)
 
     def tables_in_passing(self, lengths: FloatArray) -> FloatArray:
         """Tables for single steps, quickly: their last bits are not those by which a long run keeps its energy."""
@@ -188,10 +196,14 @@ def call_record() -> NDArray[np.int64]:
 
 @lru_cache(maxsize=128)
 def engine(
-    system: Lagrangian, method: Galerkin, width: int = 1, watch: Watching | None = None, lifts: bool = False,
+    system: Any, method: Galerkin, width: int = 1, watch: Watching | None = None, lifts: bool = False,
     energy: bool = False, phases: int = 1, varied: int = 0,
 ) -> Engine | None:  # fmt: skip
-    """The engine of these steps; None where they are too long to be written out."""
-    step = step_of(system, method)
-    form = form_of(step, width, watch, lifts, system if energy else None, varied)
-    return None if form is None else Engine(system, method, step, form, width, phases)
+    """The engine of these steps; None if there is none, as of many trajectories side by side where steps are long."""
+    how: Scripted = system.scripted(method)
+    form = form_of(how.step, width, watch, lifts, system if energy else None, varied) if how.step.terms else None
+    if form is None:
+        if width > 1 or how.step.multipliers:
+            return None
+        form = LongSteps(how, lifts, varied)
+    return Engine(system, method, how, form, width, phases)

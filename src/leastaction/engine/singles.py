@@ -27,6 +27,7 @@ class SingleSteps:
         how = engine(system, method, 1, lifts=True)
         assert how is not None, "a system asks first whether steps are short enough"
         self.engine, self._call = how, call_record()
+        self._params = np.zeros(0)
         self._states, self._scratch = guarded((0, how.values, how.lanes), "states"), guarded((0,), "work")
         self._call[PLACE["steps"]], self._call[PLACE["due"]] = 1, 2
         self._hard = False
@@ -41,6 +42,7 @@ class SingleSteps:
         NaN where a step cannot be solved.
         """
         step, most = self.engine.step, max(1, ROOM // (self.engine.values * self.engine.lanes))
+        most = 1 if self.engine.form.alone else most
         sets = np.broadcast_to(params, (len(starts), step.params))
         if inputs is None:
             driven = np.zeros((len(starts), 0, 0))
@@ -65,17 +67,28 @@ class SingleSteps:
         states[:, places["tables"]] = how.tables_in_passing(np.where(still, 1.0, lengths))
         for name, values in (("q", starts[:, 1 : 1 + n]), ("p", starts[:, 1 + n :])):
             states[:, places[name]] = how.packed_alone(values)
-        states[:, places["params"]] = params[:, :, None]
+        if states[:, places["params"]].size:
+            states[:, places["params"]] = params[:, :, None]
         for name, value in (("h", lengths), ("period", lengths), ("t0", starts[:, 0])):
             states[:, places[name]] = value[:, None, None]
         states[:, places["alive"]] = 1.0
+        blocks = [{name: state[place] for name, place in places.items()} for state in states] if how.form.alone else []
+        for x, start, h, own in zip(blocks, starts, lengths, params, strict=False):
+            how.form.began(x, float(start[0]), start[1 : 1 + n], start[1 + n :], float(h), own)
+        self._params = params[0] if count else self._params
         failed = self._run(np.flatnonzero(~still), BEGIN, inputs)
         if failed.size and not self._hard and how.hard:
             self._hard = True
             failed = self._run(failed, HARD, inputs)
         lost = [k for k in failed if not self._rescued(k, starts[k], float(lengths[k]), params[k], inputs)]
-        z = states[:, places["z"], 0][:, : s * n].reshape(count, s, n).copy()
-        impulses = states[:, places["impulse"], 0].copy()
+        if how.form.alone:
+            ended = [how.form.solved(x, y[1 : 1 + n], y[1 + n :]) for x, y in zip(blocks, starts, strict=True)]
+            z, impulses = (
+                np.array([x[k] for x in ended]).reshape(count, *shape) for k, shape in ((0, (s, n)), (1, (n,)))
+            )
+        else:
+            z = states[:, places["z"], 0][:, : s * n].reshape(count, s, n).copy()
+            impulses = states[:, places["impulse"], 0].copy()
         z[still], impulses[still] = 0.0, 0.0
         lost = np.union1d(lost, np.flatnonzero(~np.isfinite(z).all(axis=(1, 2)) | ~np.isfinite(impulses).all(axis=1)))
         z[lost.astype(int)], impulses[lost.astype(int)] = np.nan, np.nan
@@ -84,8 +97,7 @@ class SingleSteps:
     def _run(self, which: NDArray[np.intp], enter: int, inputs: FloatArray) -> NDArray[np.intp]:
         """Some steps in native code; those that failed."""
         native, function = self.engine.compiled(self._hard)
-        if len(self._scratch) < native.work:
-            self._scratch = guarded((native.work,), "work")
+        self._scratch = self.engine.form.scratch(native.work, self._scratch, self._params)
         call = self._call
         call[PLACE["enter"]] = enter
         first, pitch = self._states.ctypes.data, self._states.strides[0]
@@ -106,7 +118,7 @@ class SingleSteps:
         """A step that native code fails on; whether it is solved now."""
         how, n = self.engine, self.engine.step.n
         if self._rescue is None or not np.array_equal(self._rescue[0], params):
-            self._rescue = params.copy(), Rescue(how.system, how.step, params)
+            self._rescue = params.copy(), how.how.rescue(params)
         try:
             solved = self._rescue[1].solve(float(start[0]), start[1 : 1 + n], start[1 + n :], h, inputs[k])
         except Unsolved:

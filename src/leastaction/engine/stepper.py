@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from leastaction.backends.guarded import check_zones, guarded
 from leastaction.backends.rows import Row
-from leastaction.backends.status import GOING_WELL, NOT_FINITE, Failure
+from leastaction.backends.status import GOING_WELL, NOT_CONVERGED, NOT_FINITE, Failure
 from leastaction.backends.stepper import Start, require_inputs
 from leastaction.engine.carrying import Carrying
 from leastaction.engine.form import Watching
@@ -50,6 +50,7 @@ class FormStepper:
     """
 
     INTEGERS: tuple[str, ...] = ("status", "steps", "continued", "phase", "layout")
+    threads, hasty = 1, False
 
     def __init__(
         self, system: Lagrangian, method: Galerkin | Composition, start: Start, row: Row | None = None, lanes: int = 1,
@@ -143,12 +144,21 @@ class FormStepper:
                 "period": h, "t0": float(start.t) + offset * h, "t": float(step), "alive": alive, "offset": offset,
             }  # fmt: skip
             for name, value in values.items():
-                state[how.places[name]][:, columns] = value
+                if (block := state[how.places[name]]).size:
+                    block[:, columns] = value
             state[how.places["tables"]] = how.tables(float(part * h))
+            blocks = {name: state[place] for name, place in how.places.items()}
+            how.form.began(
+                blocks, float(start.t) + (step + offset) * h, q[own[0]], p[own[0]], part * h, self.params[own[0]]
+            )
         if self.row.varied:
             self.D = self.row.directions()
         self.tally[lanes, STEPS] = step
         self._unbegun[g] = True
+
+    def hurry(self) -> None:
+        """From now on a step after the first fails that only a rescue could solve: in large systems that takes minutes."""
+        self.hasty = True
 
     def leave(self, status: NDArray[np.int8]) -> None:
         """Before the first step: which trajectories cannot begin."""
@@ -289,27 +299,27 @@ class FormStepper:
         begun, ended = now, FINISHED
         while now < end and ended == FINISHED:
             phase = int(self._phase[g])
+            q, p = (self.engine.unpacked(self.block(g, name, phase))[0] for name in ("q", "p"))
             self._prepare(which, np.array([now]), enter, None)
             done, why = self._called(which)
             ended = int(why[0])
             if ended != FAILED:
-                self._carry(phase, now)
+                self._carry(phase, now, q, p)
             now, enter = now + int(done[0]), EASY
             every, first, rows = self._rows
             if done[0] and every and now % every == 0:
                 rows[0, now // every - first, len(self.row.columns) :] = self.D.ravel()
         return now - begun, ended
 
-    def _carry(self, phase: int, step: int) -> None:
+    def _carry(self, phase: int, step: int, q: FloatArray, p: FloatArray) -> None:
         """The derivatives through a factor of this step, that native code has just done."""
-        start, part, offset, n = self._start, self.parts[phase], self.offsets[phase], self.engine.step.n
-        x = {name: self.block(0, name, phase)[:, 0] for name in ("z", "from")}
+        start, part, offset = self._start, self.parts[phase], self.offsets[phase]
+        z = self.engine.form.unknowns_of({name: self.block(0, name, phase) for name in self.engine.places})
         t, h = float(start.t) + step * float(start.h), float(start.h)
         assert self._carrying is not None
         D, inputs = self.D, self._inputs_at(0, t, phase)
         self.block(0, "earlier")[:] = self.block(0, "directions", int(self._phase[0]))
-        q, p = x["from"][:n], x["from"][n:]
-        self.D = self._carrying.carried(D, t + offset * h, part * h, h, q, p, x["z"], inputs, step + offset)
+        self.D = self._carrying.carried(D, t + offset * h, part * h, h, q, p, z, inputs, step + offset)
 
     def _prepare(self, which: NDArray[np.intp], now: NDArray[Any], enter: int, end: int | None) -> None:
         """What native runs of these groups are told, of steps from `now` up to `end`, or of one factor of a step."""
@@ -341,8 +351,7 @@ class FormStepper:
     def _called(self, which: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Native runs of some groups: how many whole steps each did, and why they ended."""
         native, function = self.engine.compiled(self._hard)
-        if len(self._scratch) < native.work:
-            self._scratch = guarded((native.work,), "work")
+        self._scratch = self.engine.form.scratch(native.work, self._scratch, self.params[which[0] * self.lanes])
         work, calls = self._scratch.ctypes.data, self._calls
         states = self.states.ctypes.data + self.states.strides[0] * which
         records = calls.ctypes.data + calls.strides[0] * which
@@ -402,7 +411,7 @@ class FormStepper:
         if found is None:
             if len(self._rescues) > 64:
                 self._rescues.clear()
-            found = self._rescues[i] = Rescue(self.engine.system, self.engine.step, self.params[i])
+            found = self._rescues[i] = self.engine.how.rescue(self.params[i])
         return found
 
     def _inputs_at(self, i: int, t: float, phase: int = 0) -> FloatArray:
@@ -432,6 +441,8 @@ class FormStepper:
             t = float(self._start.t) + now * float(self._start.h)
             begin = t + self.offsets[phase] * float(self._start.h)
             try:
+                if self.hasty and now:
+                    raise Unsolved(Failure(NOT_CONVERGED, np.inf, 0, 0.0))
                 solved = self._rescue(i).solve(begin, q, p, h, self._inputs_at(i, t, phase))
             except Unsolved as error:
                 if before is None:

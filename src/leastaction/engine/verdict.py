@@ -36,6 +36,7 @@ NEAR = 1 / 16
 FAR = 48.0  # a step grows by no such factor from one step to the next
 SLOW, SLOWER = 0.9, 0.5
 MOST_ITERATIONS = 50.0
+WAKING = 4.5  # iterations of a first step in which increments need not shrink
 TINY = 1e-280  # a scale is never zero
 STATE = ("going", "failed", "size", "rate", "nearest", "iterations")  # what the verdict remembers, a number of each
 
@@ -61,15 +62,23 @@ def judged(
     corrected  whether all iterations but the first one contract by the square of what the first one contracts by
     lands      whether the result follows from forces that are evaluated at the root again
     """
-    B, n = x["going"][0].B, len(moves)
-    one, started = B.number(1.0), x["started"][0]
+    n, one, started = len(moves), x["going"][0].B.number(1.0), x["started"][0]
     scale = list(x["scale"])
     if first:
         longest = rows.packed([length(row) for row in places])
         scale = [started.where(a, a.op("max", b).op("max", TINY)) for a, b in zip(scale, longest, strict=True)]
     units = numbers(rows, [one / a for a in scale], n)
     size, reach = (_largest(rows, units, of) for of in (moves, places))
-    sound = (size < FAR) & (reach < FAR)
+    found = ruled(x, size, reach, first=first, patience=patience, squares=squares, corrected=corrected, lands=lands)
+    return found | ({"scale": scale} if first else {})
+
+
+def ruled(
+    x: Mapping[str, Sequence[Value]], size: Value, reach: Value, *, first: bool, patience: int, squares: bool = False,
+    corrected: bool = False, lands: bool = False,
+) -> dict[str, list[Any]]:  # fmt: skip
+    """The rule alone, of the size of an increment and of the whole step, in scales."""
+    one, sound = size.B.number(1.0), (size < FAR) & (reach < FAR)
     if first:
         solved, slow, rate, nearest = size <= NEGLIGIBLE, size < 0.0, one, (size <= NEAR).where(0.0, 1.0)
     else:
@@ -83,7 +92,9 @@ def judged(
         nearest = x["nearest"][0].op("min", rate)
         most = (k < 2.5).where(SLOW, SLOWER)
         hopeless = (left * power(factor, patience) > NEGLIGIBLE) & (k > 1.5)
-        slow = (size > STALLED) & ((now > most) | hopeless) | (k > MOST_ITERATIONS)
+        # In a first step some coordinates may move only after others have: then increments do not shrink at first.
+        waking = ~x["started"][0] & (k < WAKING)
+        slow = (size > STALLED) & ((now > most) | hopeless) & ~waking | (k > MOST_ITERATIONS)
         solved = solved & (nearest <= TRUST)
         slow = slow | ((now > 0.5) & (size <= STALLED) & ~solved)
     failed = ~sound | (slow & ~solved)
@@ -96,7 +107,6 @@ def judged(
         "iterations": [one if first else x["iterations"][0] + 1.0],
         "most": [x["most"][0].op("max", one if first else x["iterations"][0] + 1.0)],
         "spent": [x["spent"][0] + 1.0],
-        **({"scale": scale} if first else {}),
     }
 
 

@@ -136,7 +136,7 @@ class Examiner:
         into = np.argwhere(near & self._walls & (begin == 0) & (leaving == -1))
         at_once = [Occurrence(k, 0 * t[k], e, -1, starts[k]) for k, e in into.tolist()]
         joined = tuple(np.concatenate(part) for part in zip(*found, strict=True))
-        return self._located(who, at_once, joined, starts, h, survey.z, (begin, leaving, end), lost)  # type: ignore[arg-type]
+        return self._located(who, at_once, joined, starts, h, (begin, leaving, end), lost)  # type: ignore[arg-type]
 
     def _crossed(
         self, survey: Survey, starts: NDArray[Any], begin: NDArray[np.int8], leaving: NDArray[np.int8],
@@ -310,15 +310,13 @@ class Examiner:
         brackets: Brackets,
         starts: NDArray[Any],
         h: NDArray[Any],
-        z: NDArray[Any] | None,
         signs: tuple[Any, Any, Any],
         unsolved: list[int],
     ) -> Examined:
         row, event, enclosing, direction = brackets
         if not len(row):
             return Examined(occurrences, *signs, frozenset(unsolved))
-        of_rows = None if z is None else z[row]
-        tau, value, states = self.motion.crossings(who[row], event, starts[row], h[row], of_rows, enclosing)
+        tau, value, states = self.motion.crossings(who[row], event, starts[row], h[row], enclosing)
         failed = (states != states).any(axis=1)
         nothing = ~failed & (value != value)
         pole = ~failed & ~nothing & (abs(value) > GROWS * abs(enclosing[:, 2:]).max(axis=1))

@@ -75,7 +75,7 @@ class _Watched:
             both = np.concatenate([starts, ends])
             values = motion.values(np.concatenate([who, who]), both[:, 0], both[:, 1:])[:, 0]
             near = np.ones(count, bool)  # else the check would not have asked
-            return self.watcher.look_for_end(who, steps, starts, values[:count], values[count:], z, near)
+            return self.watcher.look_for_end(who, steps, starts, values[:count], values[count:], near)
         survey = motion.survey_solved(who, starts, np.full(count, self.watcher.h), z, impulse, last)
         return self.watcher.look(who, steps, starts, survey)
 

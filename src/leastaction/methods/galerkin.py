@@ -29,6 +29,7 @@ from leastaction.methods.protocol import Branch, Method
 from leastaction.methods.quadrature import (
     FLOAT64_DIGITS,
     GUARD_DIGITS,
+    MOST_NODES,
     Quadrature,
     gauss,
     lagrange_basis,
@@ -222,6 +223,8 @@ def galerkin(s: int, rule: Quadrature) -> Galerkin:
         )
     if isinstance(s, bool) or not isinstance(s, int | np.integer) or s < 1:
         raise ValueError(f"the degree s must be an integer, at least 1; got {s!r}")
+    if s >= MOST_NODES:
+        raise ValueError(f"the degree s is at most {MOST_NODES - 1}, since a step has s + 1 control points; got {s}")
     if rule.r < s:
         raise ValueError(
             f"P{s}N{rule.r}Q{rule.order}{rule.family} has fewer nodes than its degree (r = {rule.r} < s = {s}): "

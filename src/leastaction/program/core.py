@@ -75,7 +75,7 @@ LANE = tuple(f"lane{k}" for k in range(8))
 FOLD = {f"{name}{k}": (name, k) for name in ("fold", "sum") for k in (1, 2, 4)}
 SWAP = {f"swap{k}": k for k in range(1, 8)}
 ACROSS = {*LANE, "largest", *FOLD, *SWAP}
-IN_KERNELS = {*ACROSS, "rsqrt", "rsqrt3"}  # these, and x^(−1/2) and x^(−3/2) as one operation (`kernel.roots`)
+IN_KERNELS = {*ACROSS, "rsqrt", "rsqrt3"}  # these, and x^(−1/2) and x^(−3/2) as one operation (`kernel.vector_math`)
 ARITY = ARITY | dict.fromkeys((*LANE, *SWAP, "largest", "rsqrt", "rsqrt3"), 1) | dict.fromkeys(FOLD, 2)
 # Operations that take rational numbers to rational numbers.
 _RATIONAL: dict[str, Callable[..., Fraction]] = {

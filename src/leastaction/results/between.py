@@ -1,8 +1,8 @@
 """States between the stored ones, in float64, as pictures need them.
 
 q is the method's own polynomial. Its slope gives p if the degree is high. The slope of a low degree has kinks; then the
-cubic through four neighbouring momenta is better, O(h⁴): stored momenta, and those before and after impacts. Between
-two impacts lies a flight, and the cubic takes only momenta of the same flight. So p is right on both sides of a jump;
+cubic spline through the momenta is better, O(h⁴): stored momenta, and those before and after impacts. Between two
+impacts lies a flight, and a spline takes only momenta of one flight. So p is right on both sides of a jump;
 at the impact itself p is the momentum after the impact.
 
 The polynomial needs steps to be solved once more. If states lie close, the cubics through them look the same and are
@@ -93,41 +93,25 @@ def _impacts(path: Path) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def _by_neighbours(path: Path, t: FloatArray) -> FloatArray:
-    """p by the polynomial through the four nearest momenta of the flight, or as many as the flight has."""
+    """p by the cubic spline through the momenta of the flight, or a polynomial where it has fewer than four."""
+    from scipy.interpolate import make_interp_spline
+
     forward = 1.0 if float(path.h) > 0 else -1.0
     bounds, before, after = _impacts(path)
     stored, times = forward * np.asarray(path.t).astype(float), forward * t
-    p = np.asarray(path.p).astype(float)
-    flight = np.searchsorted(bounds, stored, "right")
-    if len(bounds):
-        # A stored state at an impact is replaced by the states of this impact.
-        near = np.abs(stored[:, None] - bounds[np.searchsorted(bounds, stored).clip(max=len(bounds) - 1)[:, None]])
-        alone = near[:, 0] > ALIKE * abs(float(path.h))
-        count = np.arange(len(bounds))
-        stored, p, flight = stored[alone], p[alone], flight[alone]
-        stored = np.concatenate([stored, bounds, bounds])
-        p, flight = np.concatenate([p, before, after]), np.concatenate([flight, count, count + 1])
+    p, flight = np.asarray(path.p).astype(float), np.searchsorted(bounds, stored, "right")
+    if len(bounds):  # a stored state at an impact is replaced by the states of this impact
+        near = np.abs(stored - bounds[np.searchsorted(bounds, stored).clip(max=len(bounds) - 1)])
+        alone, count = near > ALIKE * abs(float(path.h)), np.arange(len(bounds))
+        stored = np.concatenate([stored[alone], bounds, bounds])
+        p, flight = np.concatenate([p[alone], before, after]), np.concatenate([flight[alone], count, count + 1])
         order = np.lexsort([stored, flight])
         stored, p, flight = stored[order], p[order], flight[order]
-    mine = np.searchsorted(bounds, times, "right")
-    low, high = np.searchsorted(flight, mine, "left"), np.searchsorted(flight, mine, "right")
-    place = np.searchsorted(stored, times, "right")
-    found = np.empty((len(t), p.shape[1]))
-    sizes = np.minimum(high - low, 4)
-    for size in np.unique(sizes):
-        rows = np.flatnonzero(sizes == size)
-        first = np.clip(place[rows] - 2, low[rows], high[rows] - size)
-        nodes = first[:, None] + np.arange(size)
-        found[rows] = np.einsum("kj,kjn->kn", _weights(stored[nodes], times[rows]), p[nodes])
+    mine, found = np.searchsorted(bounds, times, "right"), np.empty((len(t), p.shape[1]))
+    for number in np.unique(mine):
+        here, nodes = mine == number, flight == number
+        found[here] = make_interp_spline(stored[nodes], p[nodes], k=min(3, int(nodes.sum()) - 1))(times[here])
     return found
-
-
-def _weights(nodes: FloatArray, x: FloatArray) -> FloatArray:
-    """Lagrange's polynomials of each row of nodes at its x, (K, m)."""
-    m = nodes.shape[1]
-    apart = nodes[:, :, None] - nodes[:, None, :] + np.eye(m)
-    away = np.where(np.eye(m, dtype=bool), 1.0, x[:, None, None] - nodes[:, None, :])
-    return np.asarray((away / apart).prod(axis=2))
 
 
 def _by_slope(path: Path, t: FloatArray) -> tuple[FloatArray, FloatArray]:

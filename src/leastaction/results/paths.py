@@ -223,7 +223,7 @@ class Paths:
         """
         return tables.frame(self, dofs, names)
 
-    @documented("ax")
+    @documented()
     def plot(self, what: str = "configuration", ax: Axes | None = None, most: int = 50, **options: Any) -> Axes:
         """Draw trajectories with Matplotlib, one over the other, from dark to bright in their order.
 

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,9 @@ from leastaction.run.starts import Starts
 from leastaction.run.waiting import interruptible, progress_bar
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import mechanics, stepper
+
+if TYPE_CHECKING:
+    from leastaction.linear import Quadratic
 
 PIECE_SECONDS = 0.05  # how long a stepper runs between looks at the keyboard and the progress bar
 FIRST_WORK = 2**17  # squares of the unknowns of the steps in a first piece: steps of large systems may be slow
@@ -134,7 +137,7 @@ def stretch(
         if not goes_on or not standing.going(end)[slice(*part)].any():
             continue
         stepper = at_work(plan, starts.part(*part), standing.part(*part))
-        if isinstance(stepper, GalerkinStepper):
+        if isinstance(stepper, GalerkinStepper | FormStepper):
             stepper.threads = threads
             if plan.hasty:
                 stepper.hurry()
@@ -263,6 +266,8 @@ def lanes(plan: Plan) -> int:
         return 1
     if (engine := _engine(plan, native_lanes())) is not None:
         return engine.width if plan.events is None or not isinstance(plan.method, Composition) else 1
+    if _engine(plan, 1) is not None:
+        return 1
     how = _native(plan, native_lanes())
     if _explicit(plan) is not None or (how is not None and isinstance(plan.method, Composition)):
         return 1 if plan.energies or plan.events is not None else native_lanes()
@@ -316,10 +321,11 @@ def prepare(plan: Plan, starts: Starts, standing: Standing | None = None) -> dic
     """
     told = {}
     if plan.system.linear:
-        plan.system.check_span(float(plan.t0), float(plan.t0 + plan.steps * plan.h))
+        system = cast("Quadratic", plan.system)
+        system.check_span(float(plan.t0), float(plan.t0 + plan.steps * plan.h))
         clock = time.perf_counter()
         if not plan.allow_unstable:
-            plan.system.check_stable(plan.method, float(plan.h))
+            system.check_stable(plan.method, float(plan.h))
         told["stability_time"] = time.perf_counter() - clock
     engine = _engine(plan, lanes(plan))
     how = None if engine is not None else _native(plan, lanes(plan))
@@ -391,9 +397,9 @@ def _one(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
 def _eventful(plan: Plan, events: Watch, start: Start, at: Any) -> Stepper:
     """One trajectory, its events looked for; `at` is its mechanics."""
     system, method, reals = plan.system, plan.method, plan.reals
-    if _engine(plan, 1) is not None and isinstance(method, Galerkin):
+    if (engine := _engine(plan, 1)) is not None and engine.watches and isinstance(method, Galerkin):
         return WatchedForms(cast(Lagrangian, system), method, start, plan.row, events)
-    how = _native(plan, 1)
+    how = _native(plan, 1) if engine is None else None
     if how is not None and how.watches:
         return WatchedGalerkin(how.system, how.method, start, plan.row, events)
 

@@ -184,7 +184,9 @@ def plan_run(
             advice=advice,
             hasty=hasty,
         )
-        driven = read_inputs(inputs, system, plan.method, arithmetic, t0, h, count, many)
+        driven = None
+        if inputs is not None or system.inputs:
+            driven = read_inputs(inputs, system, plan.method, arithmetic, t0, h, count, many)
         check_driven(plan, driven)
         starts = begin(system, arithmetic, *initial, t0, params, many, driven)
         if pace is not None:

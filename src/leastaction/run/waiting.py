@@ -12,50 +12,66 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from leastaction.kernel import cache
+
 if TYPE_CHECKING:
     from tqdm import tqdm
 
 PATIENCE = 1.0  # seconds before the line is printed
-POLL = 0.1  # seconds between looks at who waits
-IDLE = 5.0  # seconds after which nobody looks any more
 ON_TERMINAL, IN_FILE = 0.1, 30.0  # seconds between two states of a bar; in a file every state is a line
 
 _here = threading.local()
-_lock = threading.Lock()
-_waiting: dict[int, _Wait] = {}
-_watcher: threading.Thread | None = None
 
 
 class _Wait:
-    """A wait: when it began, and whether the line was printed."""
+    """A wait for a compiler: when it began, and what prints the line, if anything is compiled."""
 
     def __init__(self) -> None:
         self.begun, self.told = time.perf_counter(), False
+        self.timer: threading.Timer | None = None
+
+    def compile(self) -> None:
+        """Something is to be compiled: print the line after a second."""
+        if self.timer is None:
+            self.timer = threading.Timer(max(0.0, PATIENCE - self.seconds()), self._tell)
+            self.timer.daemon = True
+            self.timer.start()
+
+    def _tell(self) -> None:
+        self.told = True
+        _print(f"leastaction: compiling for this machine; the code is kept in {cache.directory()} for the next time …")
+
+    def seconds(self) -> float:
+        return time.perf_counter() - self.begun
+
+    def end(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+        if self.told:
+            _print(f"leastaction: compiled in {self.seconds():.0f} s")
 
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """While code is compiled: a line on stderr after a second, and one at the end; none with LEASTACTION_QUIET=1.
-
-    One thread watches all waits, and ends some seconds after the last one: a thread for every run would cost short runs
-    more than their steps.
-    """
-    if getattr(_here, "busy", False) or os.environ.get("LEASTACTION_QUIET"):
+    """While code is compiled: a line on stderr after a second, and one at the end; none with LEASTACTION_QUIET=1."""
+    if getattr(_here, "wait", None) is not None or os.environ.get("LEASTACTION_QUIET"):
         yield
         return
-    wait = _Wait()
-    _here.busy = True
-    with _lock:
-        _waiting[id(wait)] = wait
-        _watch()
+    _here.wait = wait = _Wait()
     try:
         yield
     finally:
-        _here.busy = False
-        with _lock:
-            del _waiting[id(wait)]
-        if wait.told:
-            _print(f"leastaction: compiled in {time.perf_counter() - wait.begun:.0f} s")
+        _here.wait = None
+        wait.end()
+
+
+def _compile() -> None:
+    wait: _Wait | None = getattr(_here, "wait", None)
+    if wait is not None:
+        wait.compile()
+
+
+cache.missed = _compile
 
 
 def bar(total: int | None, unit: str, **how: Any) -> tqdm:
@@ -64,38 +80,6 @@ def bar(total: int | None, unit: str, **how: Any) -> tqdm:
 
     terminal = sys.stderr is not None and sys.stderr.isatty()
     return tqdm(total=total, unit=unit, mininterval=ON_TERMINAL if terminal else IN_FILE, miniters=0, **how)
-
-
-def _watch() -> None:
-    """Start the thread that watches the waits, if none runs; the caller holds the lock."""
-    global _watcher
-    if _watcher is None or not _watcher.is_alive():
-        _watcher = threading.Thread(target=_look, name="leastaction waiting", daemon=True)
-        _watcher.start()
-
-
-def _look() -> None:
-    global _watcher
-    last = time.perf_counter()
-    while True:
-        time.sleep(min(POLL, PATIENCE))
-        now = time.perf_counter()
-        with _lock:
-            late = [wait for wait in _waiting.values() if not wait.told and now - wait.begun >= PATIENCE]
-            for wait in late:
-                wait.told = True
-            last = now if _waiting else last
-            if now - last > IDLE:
-                _watcher = None
-                return
-        for _ in late:
-            _say()
-
-
-def _say() -> None:
-    from leastaction.kernel import cache
-
-    _print(f"leastaction: compiling for this machine; the code is kept in {cache.directory()} for the next time …")
 
 
 def _print(line: str) -> None:
@@ -133,34 +117,11 @@ def interruptible(stop: Callable[[], None], finished: Callable[[], bool]) -> Ite
 
 @contextmanager
 def preparing(rest: str) -> Iterator[None]:
-    """Ctrl-C before the first step is an ordinary interrupt, whose message says what was interrupted.
-
-    Python drops an exception that is raised while an object is freed: an interrupt that came then is raised again.
-    """
-    before = signal.getsignal(signal.SIGINT)
-    ours = threading.current_thread() is threading.main_thread() and callable(before)
-    asked = False
-
-    def note(number: int, frame: Any) -> None:
-        nonlocal asked
-        assert callable(before)
-        try:
-            before(number, frame)
-        except KeyboardInterrupt:
-            asked = True
-            raise
-
-    if ours:
-        signal.signal(signal.SIGINT, note)
+    """Ctrl-C before the first step is an ordinary interrupt, whose message says what was interrupted."""
     try:
         yield
-        if asked:
-            raise KeyboardInterrupt
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted while the run was prepared, before its first step: {rest}") from None
-    finally:
-        if ours:
-            signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -249,8 +249,6 @@ def read_inputs(
 ) -> Inputs | None:
     """What a run was given, checked; None where the system has no inputs."""
     shapes: Shapes = system.inputs
-    if given is None and not shapes:
-        return None
     if given:
         system.check_inputs()
     if not isinstance(given, Mapping | None):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from leastaction.numbers.rounding import FLOAT64, Reals, all_finite
 from leastaction.program import Program
@@ -78,75 +77,3 @@ def fewer(constraints: Program | None, n: int) -> Program | None:
             "those that follow from others, or add the coordinates that move"
         )
     return constraints
-
-
-class Parameters:
-    """A system whose parameters have names and default values."""
-
-    name: str
-    _given: dict[str, Any]  # the parameters as they were given
-    _defaults: dict[str, NDArray[Any]]  # as arrays of floats
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """Names and default values of the parameters, as they were given."""
-        return dict(self._given)
-
-    @property
-    def params(self) -> dict[str, Any]:
-        """Names and default values of the parameters."""
-        return self.named(self.values())
-
-    def named(self, values: NDArray[Any]) -> dict[str, Any]:
-        """The flat array of `values`, by name."""
-        named, start = {}, 0
-        for name, default in self._defaults.items():
-            block = values[start : start + default.size].reshape(default.shape)
-            named[name] = block.item() if default.shape == () else block.copy()
-            start += default.size
-        return named
-
-    def values(self, params: Params | None = None, reals: Reals = FLOAT64) -> NDArray[Any]:
-        """The parameters as one flat array, defaults replaced by what `params` brings."""
-        if isinstance(params, np.ndarray):
-            if params.shape != self._flat.shape:
-                raise ValueError(
-                    f"the flat array of {self.name}'s parameters has shape {self._flat.shape}, got {params.shape}"
-                )
-            return params
-        if not isinstance(params, Mapping | None):
-            raise TypeError(f"params must map names to values, as in dict(m=1.0); got {params!r}")
-        if not params and reals is FLOAT64:
-            return self._flat.copy()
-        merged = dict(self._defaults) if reals is FLOAT64 else values_of(self._given, reals)
-        for name, value in values_of(params or {}, reals).items():
-            if name not in merged:
-                raise ValueError(f"{self.name} has no parameter {name!r}; it has {sorted(merged) or 'none'}")
-            if value.shape != merged[name].shape:
-                raise ValueError(f"parameter {name!r} has shape {merged[name].shape}, got {value.shape}")
-            merged[name] = value
-        return np.concatenate([reals.array([]), *(value.ravel() for value in merged.values())])
-
-    @cached_property
-    def _flat(self) -> FloatArray:
-        """The defaults of the parameters, one after the other."""
-        return np.concatenate([np.zeros(0), *(value.ravel() for value in self._defaults.values())])
-
-
-def states_of(
-    n: int, q: ArrayLike, other: ArrayLike, t: ArrayLike, name: str
-) -> tuple[FloatArray, FloatArray, FloatArray, bool]:
-    """q and another array as (K, n), the times as (K,), and whether a single state was given."""
-    Q, X, T = (np.asarray(x, float) for x in (q, other, t))
-    for label, array in (("q", Q), (name, X)):
-        if array.ndim not in (1, 2) or array.shape[-1] != n:
-            raise ValueError(f"{label} must have shape ({n},) or (K, {n}); got {array.shape}")
-    if Q.shape != X.shape:
-        raise ValueError(f"q and {name} must have the same shape; got {Q.shape} and {X.shape}")
-    single = Q.ndim == 1
-    Q, X = np.atleast_2d(Q), np.atleast_2d(X)
-    if T.shape not in ((), (1,), (len(Q),)):
-        wanted = "one number" if single else f"one number or {len(Q)}, one for each state"
-        raise ValueError(f"t must be {wanted}; got shape {T.shape}")
-    T = np.broadcast_to(T, (len(Q),))
-    return np.ascontiguousarray(Q), np.ascontiguousarray(X), np.ascontiguousarray(T), single

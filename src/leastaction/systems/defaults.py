@@ -119,12 +119,6 @@ class Usual:
         """None: the system has no kinks in time."""
         return None
 
-    def check_span(self, t0: float, t_end: float) -> None:
-        """Accept all times: the system is known at all times."""
-
-    def check_stable(self, method: Method, h: float) -> None:
-        """Accept all steps: whether a step is stable is not known before the run."""
-
     def rk4(self, method: RungeKutta4) -> Program | None:
         """None: a step of RK4 is not written as a Program."""
         return None

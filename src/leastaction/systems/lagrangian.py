@@ -19,8 +19,10 @@ from leastaction.backends.rk4 import RK4Stepper
 from leastaction.backends.rows import Row
 from leastaction.backends.status import BRANCH, Failure
 from leastaction.backends.stepper import Start
+from leastaction.engine.long_steps import Scripted
 from leastaction.engine.run import Engine, engine
 from leastaction.engine.stepper import FormStepper
+from leastaction.engine.written import written
 from leastaction.errors import TraceError
 from leastaction.methods import Composition, Galerkin, Method, RungeKutta4, require_member
 from leastaction.numbers.notation import to_texts
@@ -395,6 +397,10 @@ class Lagrangian(Mechanics, Usual):
             return None
         root = require_member(method.root, "a step in one native function")
         return engine(self, root, width, energy=energy, phases=len(method.parts), varied=varied)
+
+    def scripted(self, method: Galerkin) -> Scripted:
+        """What the steps of a method ask of this system."""
+        return written(self, method)
 
     def backend(
         self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False

@@ -23,9 +23,9 @@ from leastaction.errors import DegenerateLagrangianError
 from leastaction.numbers.rounding import all_finite
 from leastaction.program import Builder, Program
 from leastaction.step.inputs import flat
-from leastaction.systems.arguments import Given, Parameters, Params, states_of
+from leastaction.systems.arguments import Given, Params
 from leastaction.systems.frequencies import fastest
-from leastaction.systems.programs import Programs
+from leastaction.systems.programs import Parameters, Programs
 
 FloatArray = NDArray[np.float64]
 
@@ -337,6 +337,25 @@ class Mechanics(Programs, Parameters):
         known = finite & np.isfinite(np.concatenate([p, a, L], axis=1)).all(axis=1)
         status[(status == GOING_WELL) & ~known] = NOT_FINITE
         return p, v, status
+
+
+def states_of(
+    n: int, q: ArrayLike, other: ArrayLike, t: ArrayLike, name: str
+) -> tuple[FloatArray, FloatArray, FloatArray, bool]:
+    """q and another array as (K, n), the times as (K,), and whether a single state was given."""
+    Q, X, T = (np.asarray(x, float) for x in (q, other, t))
+    for label, array in (("q", Q), (name, X)):
+        if array.ndim not in (1, 2) or array.shape[-1] != n:
+            raise ValueError(f"{label} must have shape ({n},) or (K, {n}); got {array.shape}")
+    if Q.shape != X.shape:
+        raise ValueError(f"q and {name} must have the same shape; got {Q.shape} and {X.shape}")
+    single = Q.ndim == 1
+    Q, X = np.atleast_2d(Q), np.atleast_2d(X)
+    if T.shape not in ((), (1,), (len(Q),)):
+        wanted = "one number" if single else f"one number or {len(Q)}, one for each state"
+        raise ValueError(f"t must be {wanted}; got shape {T.shape}")
+    T = np.broadcast_to(T, (len(Q),))
+    return np.ascontiguousarray(Q), np.ascontiguousarray(X), np.ascontiguousarray(T), single
 
 
 def check_start(

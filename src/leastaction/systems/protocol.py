@@ -141,20 +141,12 @@ class System(Protocol):
         """Say why one trajectory cannot begin."""
         ...
 
-    def check_span(self, t0: float, t_end: float) -> None:
-        """Refuse times at which the system is not known."""
-        ...
-
     def check_inputs(self) -> None:
         """Refuse inputs, if none can drive the system, and say what drives it instead."""
         ...
 
     def longest_step(self, t0: float) -> float | None:
         """The length of pieces of time, from t0 on, at whose ends steps have to end; None: anywhere."""
-        ...
-
-    def check_stable(self, method: Method, h: float) -> None:
-        """Refuse a step that is known to be unstable."""
         ...
 
     def stepper(self, method: Method, start: Start, row: Row | None = None) -> Stepper:
@@ -241,7 +233,7 @@ def mechanics(system: System, values: Any, reals: Reals) -> Any:
 
 
 def stepper(system: System, method: Method, start: Start, row: Row | None = None, at: Any = None) -> Stepper:
-    """The stepper of one trajectory; `at` is what `mechanics` gives. `System.check_stable` checks h."""
+    """The stepper of one trajectory; `at` is what `mechanics` gives."""
     if at is not None and at is not system:
         from leastaction import flint
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import linecache
 import numbers
+import random
 import reprlib
 import traceback
 from collections.abc import Callable, Collection, Mapping
@@ -37,6 +38,7 @@ class Role:
 
 
 ANY = 0
+DRAWS = 16  # a coin that falls on the same side so often is not seen, once in 65,536 times
 LAGRANGIAN = Role("L", "the Lagrangian")
 EVENT = Role("g", "the function")
 CONSTRAINTS = Role("g", "the constraint", ANY, ("q",))
@@ -58,17 +60,26 @@ def trace(
     the role reads. `inputs` gives the shapes of inputs; where there are some, the block "inputs" stands behind that of
     the parameters.
 
-    The function is traced twice, and refused if it returns something else the second time, as with random numbers.
+    The function is traced twice, and refused if it returns something else the second time, as with random numbers. It
+    is traced DRAWS times more if the generators that all share have drawn numbers, which may be the same twice.
     """
+    drawn = _drawn()
     builder, results = _traced(fn, n, params, time, role, takes, inputs)
-    again, same = _traced(fn, n, params, time, role, takes, inputs)
-    if repr((builder.code, results)) != repr((again.code, same)):
-        raise TraceError(
-            f"{role.called} returned another result when it was called again with the same arguments: it reads random "
-            "numbers, the time of day or what it has changed itself, and would be frozen as it was once. Draw such "
-            "numbers before and give them as params="
-        )
+    for _ in range(1 if _drawn() == drawn else DRAWS):
+        again, same = _traced(fn, n, params, time, role, takes, inputs)
+        if repr((builder.code, results)) != repr((again.code, same)):
+            raise TraceError(
+                f"{role.called} returned another result when it was called again with the same arguments: it reads "
+                "random numbers, the time of day or what it has changed itself, and would be frozen as it was once. "
+                "Draw such numbers before and give them as params="
+            )
     return builder.build(**{role.block: results})
+
+
+def _drawn() -> Any:
+    """The states of NumPy's and Python's shared generators."""
+    name, keys, *rest = np.random.get_state()  # noqa: NPY002 — which a function may use
+    return name, np.asarray(keys).tobytes(), rest, random.getstate()
 
 
 def _traced(

@@ -96,7 +96,7 @@ def drawing(draw: Any, look: Look, n: int, params: Mapping[str, Any], start: tup
 
 def hint(n: int, call: str) -> str:
     """The code with which a reader of a plain drawing sees the bodies."""
-    return f"def draw(q):  # points, each linked to the next\n{EXAMPLES[min(n, 2)]}\n\n{call}(draw=draw)"
+    return f"def draw(q):  # points, each linked to the next\n{EXAMPLES[min(n, 2)]}\n{call}(draw=draw)"
 
 
 def plain(look: Look, n: int) -> Drawing:

@@ -22,6 +22,10 @@ from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
 from leastaction.backends.stepper import Start, Stepper
 from leastaction.backends.sum_backend import sum_backend
 from leastaction.backends.summands import Assembly
+from leastaction.engine.long_steps import Scripted
+from leastaction.engine.run import Engine, engine
+from leastaction.engine.stepper import FormStepper
+from leastaction.engine.sums import summed
 from leastaction.errors import ConstraintError, DegenerateLagrangianError
 from leastaction.methods import Galerkin, Method
 from leastaction.numbers.notation import to_texts
@@ -29,10 +33,12 @@ from leastaction.numbers.rounding import FLOAT64
 from leastaction.program import Builder, Program
 from leastaction.reading import entry, floats, integer, listing, mapping, numbers, text
 from leastaction.step.form import Summand
-from leastaction.systems.arguments import Parameters, Params, coordinate_names, states_of, values_of
+from leastaction.systems.arguments import Params, coordinate_names, values_of
 from leastaction.systems.defaults import Usual
+from leastaction.systems.frequencies import fastest_of_sum
 from leastaction.systems.lagrangian import Lagrangian
-from leastaction.systems.sums.frequencies import fastest
+from leastaction.systems.mechanics import states_of
+from leastaction.systems.programs import Parameters
 from leastaction.systems.sums.term import Term
 
 FloatArray = NDArray[np.float64]
@@ -305,7 +311,7 @@ class Sum(Parameters, Usual):
     ) -> float:
         """The largest frequency or growth rate of the linearised motion at its start, or soon after."""
         if not self.has_tangent:
-            return fastest(self, t, q, v, params)
+            return fastest_of_sum(self, t, q, v, params)
         return self.expanded().frequency(t, q, p, v, params, length)
 
     def begin(
@@ -371,12 +377,24 @@ class Sum(Parameters, Usual):
         if found:
             raise ConstraintError("; ".join(found) + ". Begin with q0, v0 = la.project(system, q0, v0)")
 
+    def engine(self, method: Method, width: int = 1, energy: bool = False, varied: int = 0) -> Engine | None:
+        """How one trajectory is stepped by one native function; None for several, and for methods beside the family."""
+        if not isinstance(method, Galerkin) or width > 1 or varied:
+            return None
+        return engine(self, method)
+
+    def scripted(self, method: Galerkin) -> Scripted:
+        """What the steps of a method ask of this system."""
+        return summed(self, method)
+
     def backend(self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False) -> Backend | None:
         """How the loops step this system: one trajectory at a time."""
         return None if lanes > 1 else sum_backend(self, method)
 
     def stepper(self, method: Method, start: Start, row: Row | None = None) -> Stepper:
         """The stepper of one trajectory in float64; methods beside the family step the system `expanded`."""
+        if isinstance(method, Galerkin) and self.engine(method) is not None:
+            return FormStepper(self, method, start, row)
         if isinstance(method, Galerkin):
             return GalerkinStepper(self, method, start, row)
         return self.expanded().stepper(method, start, row)

@@ -11,7 +11,6 @@ from scipy.special import ellipk
 
 import leastaction as la
 from ensembles import KEPLER, PENDULUM
-from leastaction.backends.backend import backend
 from leastaction.backends.stepper import Start
 from leastaction.events import watch
 from leastaction.events.motion import GalerkinMotion

@@ -1,38 +1,50 @@
-# From a bare clone: `make reproduce` does the project's main job, `make test` tests it, `make docs` builds the site. All set
-# up .venv first.
+# From a bare clone: `make reproduce` does the project's main job, `make test` tests it, `make docs` builds the site. Each
+# sets up first what it needs, into .venv.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup browser reproduce test test-all lint docs bench release-check clean
+MAKEFLAGS += --jobs=3  # what needs nothing of each other is done at the same time
+
+.PHONY: setup browser reproduce test test-all mutants lint docs bench release-check clean
 
 setup: .venv/ready .venv/loops
 
-.venv/ready: pyproject.toml
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable . --group dev
-	touch $@
+.venv/library: pyproject.toml
+	@echo "setup: Python's packages that the library needs, into .venv …"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --upgrade pip
+	@$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+.venv/ready: .venv/library
+	@echo "setup: packages for tests, checks and documentation …"
+	@$(BIN)/python -m pip install --quiet --group dev
+	@touch $@
 
 # The native loops, compiled once, so that nobody waits for them at a first run.
 LOOPS := $(wildcard src/leastaction/backends/*.py src/leastaction/backends/loops/*.py src/leastaction/step/*.py)
 
-.venv/loops: .venv/ready $(LOOPS)
-	$(BIN)/python -m leastaction.backends.build
-	touch $@
+.venv/loops: .venv/library $(LOOPS)
+	@echo "setup: the native loops, translated for this machine …"
+	@$(BIN)/python -m leastaction.backends.build
+	@touch $@
 
 # The same for a processor with four lanes, for tests with LEASTACTION_CPU=x86-64-v3: else each worker would translate them.
-.venv/loops-v3: .venv/ready $(LOOPS)
-	LEASTACTION_CPU=x86-64-v3 $(BIN)/python -m leastaction.backends.build
-	touch $@
+.venv/loops-v3: .venv/library $(LOOPS)
+	@echo "setup: the native loops, translated for four lanes …"
+	@LEASTACTION_CPU=x86-64-v3 $(BIN)/python -m leastaction.backends.build
+	@touch $@
 
-reproduce: setup
+reproduce: .venv/loops
 	$(BIN)/leastaction reproduce
 
 # The report is tested in a real browser; where none can be had, that test is skipped and says so.
 browser:
-	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq \
-	&& DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; } \
-	|| echo "no Chromium, and no way to install it here: the browser test will be skipped"
+	@if command -v chromium >/dev/null; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "setup: Chromium, for tests in a browser …"; apt-get update -qq && \
+	    DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; \
+	else false; fi || echo "no Chromium, and no way to install it here: the tests in a browser will be skipped"
 
 # One worker for each core; whoever is done takes over tests of the others.
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
@@ -40,8 +52,13 @@ PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 test: setup browser
 	$(PYTEST) $(ARGS)
 
+# Random cases are drawn anew; a failure shows the TEST_SEED that repeats it.
 test-all: setup browser
-	$(PYTEST) -m "slow or not slow"
+	TEST_SEED=$${TEST_SEED:-$$(date +%s)} $(PYTEST) -m "slow or not slow"
+
+# Can the tests fail? A sample of small changes of the library, and the share of them that a test notices.
+mutants: setup
+	$(BIN)/python tests/mutants.py $(ARGS)
 
 lint: .venv/ready
 	$(BIN)/ruff format --check .

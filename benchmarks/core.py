@@ -22,7 +22,7 @@ from measured import table
 
 import leastaction as la
 from leastaction.backends import built
-from leastaction.run.batches import at_work, prepare
+from leastaction.run.drive import at_work, prepare
 from leastaction.run.plan import plan_run
 from leastaction.run.standing import Standing
 

@@ -22,6 +22,7 @@ from leastaction.errors import (
     EnergyWarning,
     RestingContact,
     StepFailed,
+    StoreError,
     TraceError,
     UnstableStepError,
 )
@@ -36,7 +37,6 @@ from leastaction.results.path import Path
 from leastaction.results.paths import Paths
 from leastaction.run import EnergyRange
 from leastaction.step.samples import Samples
-from leastaction.store import StoreError
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.projection import project
 from leastaction.systems.sums import Term

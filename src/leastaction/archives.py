@@ -8,22 +8,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from leastaction.errors import StoreError
 from leastaction.results.assembly import from_archive, shown
 from leastaction.results.paths import Paths
 from leastaction.results.stored_path import StoredPath
 from leastaction.run.archive import Disk, machine
-from leastaction.run.batches import prepare
-from leastaction.run.checks import archive_path, check_count, number, positive, steps_until
-from leastaction.run.drive import usual_parts
-from leastaction.run.given_inputs import given_inputs, points_of
-from leastaction.run.interrupts import preparing
-from leastaction.run.plan import check_length
+from leastaction.run.drive import prepare, usual_parts
+from leastaction.run.plan import archive_path, check_count, check_length, number, positive, steps_until
 from leastaction.run.standing import Status
 from leastaction.run.view import view
-from leastaction.run.waiting import compiling
-from leastaction.step.inputs import Inputs, check_span
+from leastaction.run.waiting import compiling, preparing
+from leastaction.step.inputs import Inputs, check_span, points_of, read_inputs
 from leastaction.store.archive import Archive
-from leastaction.store.errors import StoreError
 from leastaction.store.header import interpreting
 from leastaction.version import __version__
 
@@ -146,7 +142,7 @@ def resume(
         usual = usual_parts(disk.plan, disk.size, client, threads, stored=True)
         with interpreting(archive.path):
             disk.parts(usual)  # raises before anything is changed
-        count = (_goal_of_many if many else _goal)(disk, standing, steps, t_end)
+        count = _goal(disk, standing, steps, t_end)
         check_count(count)
         _compare(disk)
         archive.tidy()
@@ -164,52 +160,44 @@ def resume(
 
 
 def _goal(disk: Disk, standing: Any, steps: int | None, t_end: Any) -> int:
-    """How many steps a path is to have, counted from its start."""
-    path, done, planned = disk.archive.path, int(standing.steps[0]), disk.plan.steps
-    if t_end is not None and not disk.plan.system.clock.steady:
+    """How many steps the trajectories are to have, counted from the start; refuse what cannot go on."""
+    plan, path, done = disk.plan, disk.archive.path, int(standing.steps[0])
+    if t_end is not None and not plan.system.clock.steady:
         raise ValueError(
             "a run with a pace can be continued with steps=, or to the t_end that it was begun with: its last step "
             "ends there. For a later time begin a new run"
         )
-    if standing.status[0] == Status.STOPPED and standing.at_end(disk.plan):
+    until = None if t_end is None else _until(disk, t_end)
+    if plan.many:
+        if steps is not None and plan.open:
+            raise StoreError(f"the trajectories in {path} end at their t_end; new runs go on from there")
+        if until is None:
+            return plan.steps + (0 if steps is None else positive("steps", steps))
+        if until < plan.steps:
+            raise ValueError(
+                f"t_end = {float(t_end):g} is before the planned end, {plan.steps} steps; la.resume without it goes "
+                "there"
+            )
+        return until
+    status = standing.status[0]
+    if status == Status.STOPPED and standing.at_end(plan):
         told = (
             f"the run in {path} has come to its t_end, in the middle of step {done} of s; a new run goes on from there"
         )
         raise ValueError(told) if steps is None else StoreError(told)  # done as planned, or asked for what it cannot do
-    if standing.status[0] == Status.STOPPED:
+    if status == Status.STOPPED:
         raise StoreError(f"an event has stopped the run in {path} in step {done}, as asked; it has no more steps to do")
-    if standing.status[0] not in (Status.COMPLETE, Status.STANDSTILL):
+    if status not in (Status.COMPLETE, Status.STANDSTILL):
         raise StoreError(
             f"the run in {path} ended with step {done}, which could not be solved; going on would fail in "
             "the same way. Start anew with a smaller step"
         )
-    count = planned
-    if t_end is not None:
-        count = _until(disk, t_end)
-    elif steps is not None:
-        count = done + positive("steps", steps)
+    count = until or (plan.steps if steps is None else done + positive("steps", steps))
     if count <= done:
         told = "" if t_end is None else f" and is past t_end = {float(t_end):g}"
         raise ValueError(
-            f"the run in {path} has done {'all of its ' if done >= planned else ''}{done} steps{told}; say how "
+            f"the run in {path} has done {'all of its ' if done >= plan.steps else ''}{done} steps{told}; say how "
             "many more with steps=, or until when with t_end="
-        )
-    return count
-
-
-def _goal_of_many(disk: Disk, standing: Any, steps: int | None, t_end: Any) -> int:
-    """How many steps the trajectories of an ensemble are to have."""
-    planned = disk.plan.steps
-    if t_end is not None and not disk.plan.system.clock.steady:
-        raise ValueError("an ensemble with a pace can be continued with steps=, or to the t_end that it was begun with")
-    if steps is not None and disk.plan.open:
-        raise StoreError(f"the trajectories in {disk.archive.path} end at their t_end; new runs go on from there")
-    if t_end is None:
-        return planned + (0 if steps is None else positive("steps", steps))
-    count = _until(disk, t_end)
-    if count < planned:
-        raise ValueError(
-            f"t_end = {float(t_end):g} is before the planned end, {planned} steps; la.resume without it goes there"
         )
     return count
 
@@ -228,7 +216,7 @@ def _longer_inputs(disk: Disk, given: Mapping[str, Any] | None, steps: int, done
                 ) from None
         return None
     with plan.reals.working():
-        found = given_inputs(given, plan.system, plan.method, plan.reals, plan.t0, plan.h, steps, plan.many)
+        found = read_inputs(given, plan.system, plan.method, plan.reals, plan.t0, plan.h, steps, plan.many)
         if found is None or stored is None:
             return None
         if found.batch not in (1, disk.size):

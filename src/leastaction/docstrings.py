@@ -41,8 +41,20 @@ t : number, default 0
     "inputs": """inputs : mapping of str to array_like, optional
     Values of the inputs of a system that has some, by name: the shape of the input, the same for all states, or
     (K, …), one for each.""",
+    "linear_states": """q, p, v : array_like, shape (n,) or (…, n)
+    Positions, and momenta or velocities: one state, or one in each row.
+t : number or array_like, default 0
+    The time, of which a load is a function.
+params
+    Without effect: those of `la.Lagrangian` have it.""",
+    "matrices": """M, K : array_like or sparse array, shape (n, n) or (n,)
+    Mass and stiffness.
+h : float
+    The step.""",
     "method": """method : str or method
     The method.""",
+    "moved": """system : Lagrangian, Quadratic or Sum
+    What moves.""",
     "params": """params : mapping, optional
     Values of parameters, in place of the defaults.""",
     "r": """r : int

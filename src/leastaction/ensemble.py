@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import time
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, cast
@@ -14,18 +13,10 @@ from numpy.typing import ArrayLike
 from leastaction.events import Event, Impact
 from leastaction.linear import Quadratic
 from leastaction.methods import Branch, Method
-from leastaction.results.assembly import from_archive, from_memory
+from leastaction.results.assembly import execute
 from leastaction.results.paths import Paths
 from leastaction.run.advice import check_tolerance
-from leastaction.run.archive import Disk
-from leastaction.run.batches import prepare
-from leastaction.run.checks import archive_path, positive
-from leastaction.run.drive import usual_parts
-from leastaction.run.interrupts import preparing
-from leastaction.run.memory import Memory
-from leastaction.run.plan import check_length, plan_run
-from leastaction.run.reductions import Reduction
-from leastaction.run.waiting import compiling
+from leastaction.run.plan import EnergyRange, positive
 from leastaction.systems.protocol import System, check_system
 from leastaction.systems.varied import varied
 from leastaction.tolerance import Many, advice_for_many, measurable
@@ -51,7 +42,7 @@ def ensemble(
     allow_unstable: bool = False,
     branch: Branch = "followed",
     tangent: bool | Literal["all"] = False,
-    reduce: Mapping[str, Reduction] | None = None,
+    reduce: Mapping[str, EnergyRange] | None = None,
     events: Mapping[str, Event | Impact] | None = None,
     inputs: Mapping[str, Any] | None = None,
     pace: Callable[..., Any] | str | None = None,
@@ -143,40 +134,11 @@ def ensemble(
         h = math.copysign(advice.chosen.h, many.t_end - many.t0)
     if method is None or h is None:
         raise ValueError("say how to run: give method= and h=; or tol=, and both are chosen")
-    clock, file = time.perf_counter(), None if store is None else archive_path("store", store)
     if system.linear and params:
         system, allow_unstable = varied(cast(Quadratic, system), method, h, params, allow_unstable), False
-    every = 0 if final_only else positive("every", every)
-    with preparing("nothing was computed, and no archive was begun"), compiling():
-        plan, starts = plan_run(
-            system,
-            method,
-            (q0, p0, v0),
-            h=h,
-            steps=steps,
-            t_end=t_end,
-            t0=t0,
-            params=params,
-            every=every,
-            digits=digits,
-            output=output,
-            tangent=tangent,
-            allow_unstable=allow_unstable,
-            branch=branch,
-            reduce=reduce,
-            events=events,
-            inputs=inputs,
-            pace=pace,
-            advice=advice,
-            many=True,
-        )
-        parts = usual_parts(plan, len(starts), client, threads, file is not None)
-        memory = Memory(plan, starts) if file is None else None
-        check_length(plan)
-        told = prepare(plan, starts)
-    told["compile_time"] = time.perf_counter() - clock
-    if memory is not None:
-        return cast(Paths, from_memory(memory, told, progress, client, threads))
-    assert file is not None
-    with Disk.creating(file, plan, starts, parts) as disk:
-        return cast(Paths, from_archive(disk, told, progress, client, threads))
+    return cast(Paths, execute(
+        system, method, (q0, p0, v0), h=h, steps=steps, t_end=t_end, t0=t0, params=params,
+        every=0 if final_only else positive("every", every), digits=digits, output=output, tangent=tangent,
+        allow_unstable=allow_unstable, branch=branch, reduce=reduce, events=events, inputs=inputs, pace=pace,
+        advice=advice, many=True, store=store, client=client, threads=threads, progress=progress,
+    ))  # fmt: skip

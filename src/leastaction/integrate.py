@@ -8,11 +8,13 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
+from leastaction.docstrings import documented
 from leastaction.events import Event, Impact, watch
 from leastaction.methods import Branch, Method
+from leastaction.results.assembly import execute
 from leastaction.results.path import Path
 from leastaction.run.advice import Advice, check_tolerance
-from leastaction.single import run_one
+from leastaction.run.plan import positive
 from leastaction.systems.protocol import System
 from leastaction.tolerance import One, advice_for, integrate_within, measurable
 
@@ -165,8 +167,8 @@ def integrate(
     if q0 is None:
         raise ValueError("the start lacks its positions: give q0=")
     options: dict[str, Any] = {
-        "every": every, "digits": digits, "progress": progress, "output": output, "allow_unstable": allow_unstable,
-        "branch": branch, "tangent": tangent, "store": store, "events": events,
+        "every": positive("every", every), "digits": digits, "progress": progress, "output": output,
+        "allow_unstable": allow_unstable, "branch": branch, "tangent": tangent, "store": store, "events": events,
         "inputs": inputs, "threads": threads,
     }  # fmt: skip
     start = (q0, p0, v0)
@@ -174,9 +176,9 @@ def integrate(
         if method is None or h is None:
             missing = "method= and h=" if method is None and h is None else "method=" if method is None else "h="
             raise ValueError(f"say how to run: give {missing}; or tol=, and both are chosen")
-        return run_one(
-            system, method, start, h=h, steps=steps, t_end=t_end, t0=t0, params=params, pace=pace, **options
-        )  # fmt: skip
+        timed: dict[str, Any] = {"h": h, "steps": steps, "t_end": t_end, "t0": t0, "params": params, "pace": pace}
+        path: Path = execute(system, method, start, **timed, **options)
+        return path
     if method is not None or h is not None or steps is not None:
         raise ValueError("with tol= the method and h are chosen: give t_end= and none of method, h and steps")
     system = measurable(system, pace, inputs)
@@ -187,6 +189,7 @@ def integrate(
     return integrate_within(One(system, start, t_end, t0, params, pace, events), within, **options)
 
 
+@documented()
 def advise(
     system: System,
     q0: ArrayLike,
@@ -207,20 +210,12 @@ def advise(
 
     Parameters
     ----------
-    system : Lagrangian, Quadratic or Sum
-        What moves.
-    q0 : array_like, shape (n,)
-        Positions at the start.
-    p0, v0 : array_like, shape (n,), optional
-        Momenta or velocities at the start.
+    {moved, start}
     t_end : number
         Until when the run is to go.
     tol : float
         The error that the position at `t_end` may have, relative to the largest range of a coordinate.
-    t0 : number, default 0
-        Time at the start.
-    params : mapping, optional
-        Values of parameters, in place of the defaults.
+    {t0, params}
     pace : callable or "auto", optional
         A pace of one's own, which is then used. Without `pace` equal steps are tried, and the pace made from L where
         these take much work.

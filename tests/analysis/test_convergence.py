@@ -5,6 +5,7 @@ import pytest
 
 import leastaction as la
 from leastaction.analysis import convergence, fit_order, order_table
+from systems import catalogued
 
 STEPS = ["1/16", "1/32", "1/64"]
 
@@ -15,7 +16,7 @@ TABLE_2 = [[2, 2], [2, 4, 4], [2, 4, 6, 6], [2, 4, 6, 8, 8]]
 
 @pytest.mark.parametrize("family, printed", [("Gau", TABLE_1), pytest.param("Lob", TABLE_2, marks=pytest.mark.slow)])
 def test_tables_1_and_2_on_kepler_in_50_digits(family, printed):
-    result = order_table(la.problems.get("kepler"), family, STEPS, t_end=1, digits=50)
+    result = order_table(catalogued("kepler"), family, STEPS, t_end=1, digits=50)
     expected = np.array([row + [np.nan] * (5 - len(row)) for row in printed])
     np.testing.assert_array_equal(result.expected, expected)
     np.testing.assert_allclose(result.orders, expected, rtol=0, atol=0.1)
@@ -27,7 +28,7 @@ def test_tables_1_and_2_on_kepler_in_50_digits(family, printed):
 def test_tables_1_and_2_on_the_oscillator_in_float64(family, printed):
     """The paper's own problem, with its steps and a run of 10 (the paper gives none)."""
     steps = [1, 0.5, 0.25, 0.125, 0.0625, 0.03125]
-    result = order_table(la.problems.get("harmonic-oscillator-2d"), family, steps, t_end=10)
+    result = order_table(catalogued("harmonic-oscillator-2d"), family, steps, t_end=10)
     expected = np.array([row + [np.nan] * (5 - len(row)) for row in printed])
     np.testing.assert_allclose(result.orders, expected, rtol=0, atol=0.2)
 
@@ -37,13 +38,13 @@ def test_tables_1_and_2_on_the_oscillator_in_float64(family, printed):
 def test_orders_beyond_the_tables(s):
     for rule in (la.gauss(s), la.lobatto(s + 1)):
         result = convergence(
-            la.problems.get("pendulum"), la.galerkin(s, rule), ["1/32", "1/64", "1/128"], t_end=1, digits=80
+            catalogued("pendulum"), la.galerkin(s, rule), ["1/32", "1/64", "1/128"], t_end=1, digits=80
         )
         assert result.order == pytest.approx(2 * s, abs=0.1) and result.fit.settled
 
 
 def test_without_an_exact_solution_a_reference_is_found():
-    problem = la.problems.get("pendulum")
+    problem = catalogued("pendulum")
     hs = [0.1, 0.05, 0.025, 0.0125]
     exact = convergence(problem, "P3N4Q6Lob", h=hs, t_end=1)
     reference = convergence(problem.system, "P3N4Q6Lob", problem.q0, problem.p0, h=hs, t_end=1)
@@ -52,7 +53,7 @@ def test_without_an_exact_solution_a_reference_is_found():
 
 
 def test_the_double_pendulum_has_no_exact_solution_and_its_order_is_still_found():
-    problem = la.problems.get("double-pendulum")
+    problem = catalogued("double-pendulum")
     result = convergence(problem, "simpson", h=[0.02, 0.01, 0.005, 0.0025], t_end=1)
     third = convergence(problem, "simpson", [0.02, 0.01, 0.005, 0.0025], t_end=1)  # a problem brings its start
     assert (third.error == result.error).all()
@@ -60,7 +61,7 @@ def test_the_double_pendulum_has_no_exact_solution_and_its_order_is_still_found(
 
 
 def test_rk4_and_ends_of_runs():
-    problem = la.problems.get("pendulum")
+    problem = catalogued("pendulum")
     for at in ("nodes", "end"):
         result = convergence(problem, "rk4", [0.04, 0.02, 0.01, 0.005], t_end=1, at=at)
         assert result.order == pytest.approx(4, abs=0.3)
@@ -68,7 +69,7 @@ def test_rk4_and_ends_of_runs():
 
 
 def test_round_off_and_coarse_steps_are_left_out():
-    problem = la.problems.get("pendulum")
+    problem = catalogued("pendulum")
     result = convergence(problem, "P4N4Q8Gau")
     assert result.order == pytest.approx(8, abs=0.2)
     assert not result.fit.used[-3:].any() and not result.fit.used[0]
@@ -83,7 +84,7 @@ def test_a_step_that_fails_is_said_to():
 
 
 def test_arguments_are_checked():
-    problem = la.problems.get("double-pendulum")
+    problem = catalogued("double-pendulum")
     system = problem.system
     with pytest.raises(TypeError, match="problem"):
         convergence(system, "simpson", h=[0.1, 0.05], t_end=1)
@@ -126,7 +127,7 @@ def test_the_fit_does_not_take_a_plateau_for_an_order():
 def test_figures():
     import matplotlib.pyplot as plt
 
-    problem = la.problems.get("pendulum")
+    problem = catalogued("pendulum")
     ax = convergence(problem, "simpson", [0.1, 0.05, 0.025, 0.0125], t_end=1).plot()
     assert "order 4.0" in ax.get_legend().get_texts()[0].get_text()
     plt.close("all")
@@ -141,7 +142,7 @@ def test_parameters_of_the_runs_are_those_of_the_reference():
     exact = lambda t: (np.cos(w * t)[:, None], -w * np.sin(w * t)[:, None])  # noqa: E731
     known = convergence(oscillator, "simpson", **told, exact=exact)
     assert found.order == pytest.approx(known.order, abs=1e-3) == pytest.approx(4, abs=0.05)
-    kepler = la.problems.get("kepler")
+    kepler = catalogued("kepler")
     name, value = next(iter(kepler.system.params.items()))
     changed = convergence(kepler, "simpson", [0.02, 0.01, 0.005], t_end=1, params={name: 1.1 * value})
     assert changed.order == pytest.approx(4, abs=0.1)

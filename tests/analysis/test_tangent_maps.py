@@ -9,6 +9,7 @@ import leastaction as la
 from leastaction.analysis import iteration_matrix, lyapunov, reversibility_defect, structure, symplectic_defect
 from leastaction.methods import family
 from mp_step import Reference
+from systems import catalogued
 from thrift import rest_slow
 
 
@@ -216,7 +217,7 @@ def test_tangent_symmetries_and_equivalences_are_drawn():
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    kepler = la.problems.get("kepler")
+    kepler = catalogued("kepler")
     for result, shape in (
         (la.tangent(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.1), (4, 4)),
         (la.analysis.symmetries(kepler.system), (1, 6)),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
+from systems import catalogued
 
 ROOT = Path(__file__).parents[2]
 
@@ -16,7 +17,7 @@ def keys(text):
 
 
 def run(name="kepler", method="simpson", **changes):
-    problem = la.problems.get(name)
+    problem = catalogued(name)
     options = {"h": 0.01, "steps": 3} | changes
     return la.integrate(problem.system, method, problem.q0, problem.p0, **options)
 
@@ -46,7 +47,7 @@ def test_linear_systems_and_ensembles():
     assert {"newmark1959", "scipy2020"} <= set(keys(la.cite(path)))
     simpson = la.integrate(system, "simpson", [1.0, 0.0], v0=[0.0, 0.0], h=0.1, steps=3)
     assert "rojasquintero2024" in keys(la.cite(simpson)) and "dubois2023" not in keys(la.cite(simpson))
-    problem = la.problems.get("kepler")
+    problem = catalogued("kepler")
     paths = la.ensemble(problem.system, "rk4", problem.q0[None], problem.p0, h=0.1, steps=3)
     assert "kutta1901" in keys(la.cite(paths)) and "oberbloebaum2014" not in keys(la.cite(paths))
 
@@ -71,7 +72,8 @@ def test_entries_are_well_formed():
         assert {"author", "title"} <= set(fields)
         assert key == "leastaction" or re.fullmatch(r"\d{4}", fields["year"])
         assert not any(ord(letter) > 127 for letter in text), "plain BibTeX is ASCII"
-    asked = set(re.findall(r'"([a-z]+\d{4})"', Path(citations.__file__).read_text("utf-8")))
+    files = [Path(citations.__file__), *(ROOT / "src/leastaction/methods").glob("*.py")]
+    asked = {key for file in files for key in re.findall(r'"([a-z]+\d{4})"', file.read_text("utf-8"))}
     assert asked | {"leastaction"} == set(entries)
 
 

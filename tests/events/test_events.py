@@ -12,9 +12,11 @@ from scipy.special import ellipk
 import leastaction as la
 from ensembles import KEPLER, PENDULUM
 from leastaction.backends.backend import backend
-from leastaction.backends.trajectories import single_steps
+from leastaction.backends.stepper import Start
 from leastaction.events import watch
-from seeds import fresh_generator
+from leastaction.events.motion import GalerkinMotion
+from seeds import generator
+from thrift import rest_slow
 
 
 def pendulum(q, v, g):
@@ -96,7 +98,7 @@ def test_watching_does_not_change_a_bit(method, system):
 
 
 def test_large_systems_and_chosen_degrees_of_freedom():
-    """A system whose steps are solved by the loops, and not by kernels of whole steps; some of its states stored."""
+    """A system whose steps are too long to be written out; some of its states stored."""
     n = 24
 
     def rotors(q, v):
@@ -105,7 +107,6 @@ def test_large_systems_and_chosen_degrees_of_freedom():
         return 0.5 * v @ v + 0.1 * linked - 0.5 * q @ q + pull
 
     system = la.Lagrangian(rotors, n=n)
-    assert not backend(system, la.method("P4N4Q8Gau"), 1).fused
     q0, p0 = np.cos(np.arange(n) * 0.3), np.zeros(n)
     events = {
         "x": la.Event(lambda q, p: q[0]),
@@ -152,7 +153,7 @@ EVERYWHERE = [
 
 
 @pytest.mark.parametrize(("system", "method", "digits"), EVERYWHERE)
-@pytest.mark.parametrize("h", [1.0, 0.5])
+@pytest.mark.parametrize("h", rest_slow([1.0, 0.5], [1.0]))
 def test_many_crossings_in_one_step_of_every_method(system, method, digits, h):
     """A motion from one turn to the next passes all 25 lines, however many of them in one step."""
 
@@ -202,8 +203,13 @@ JUMPS = {
 }
 
 
-@pytest.mark.parametrize(("method", "digits"), [("midpoint", None), ("rk4", None), ("simpson", 20)])
-@pytest.mark.parametrize("h", [0.6, 0.15])
+@pytest.mark.parametrize(
+    ("method", "digits", "h"),
+    rest_slow(
+        [(*how, h) for how in (("midpoint", None), ("rk4", None), ("simpson", 20)) for h in (0.6, 0.15)],
+        [("midpoint", None, 0.15), ("rk4", None, 0.6), ("simpson", 20, 0.6)],
+    ),
+)
 def test_every_jump_over_zero_is_an_event(method, digits, h):
     free = la.Lagrangian(lambda q, v: 0.5 * v @ v, n=1)
     events = {name: la.Event(g) for name, g in JUMPS.items()}
@@ -326,13 +332,13 @@ COARSE = [
 
 
 @pytest.mark.parametrize(("system", "method", "digits", "h"), COARSE)
-@pytest.mark.parametrize("draw", range(2))
+@pytest.mark.parametrize("draw", rest_slow([0, 1], [0]))
 def test_no_crossing_is_lost_that_a_finer_run_sees(system, method, digits, h, draw):
     """Random functions of a double pendulum at coarse steps, against the signs along a run of 100 times finer ones.
 
     A pair of crossings counts where the function goes further beyond zero between them than the coarse run is off.
     """
-    rng = fresh_generator()
+    rng = generator()
     a, b, c = rng.normal(size=(3, 5))
 
     def g(t, q, p):
@@ -373,7 +379,7 @@ def test_a_function_that_is_zero_all_along_ends():
 @pytest.mark.parametrize("method", ["simpson", "rk4"])
 def test_watched_steppers_go_on_from_their_state(method, digits):
     """They go on as an interrupted run does, wherever it was interrupted: also just after an impact."""
-    from leastaction.run.batches import at_work
+    from leastaction.run.drive import at_work
     from leastaction.run.plan import plan_run
     from leastaction.run.standing import Standing
 
@@ -558,44 +564,40 @@ def test_an_event_at_the_end_of_a_run_belongs_to_it(kind, method, pace, tmp_path
         )
 
 
+def motion_of(system, method, event):
+    """How an event sees the motion, by steps of any length."""
+    start = Start(0.0, np.zeros(system.n), np.zeros(system.n), np.zeros(system.n), 0.3, system.values())
+    return GalerkinMotion(system, la.method(method), start, watch({"one": event}, system))
+
+
 def test_a_crossing_is_where_a_step_of_that_length_ends():
-    """The polynomial of a whole step predicts the shorter ones; an event may also lie at the very end of the step."""
-    system, method = KEPLER, la.method("P8N8Q16Gau")
-    singles = single_steps(backend(system, method, 1))
-    start, h, params = np.array([[0.0, 0.4, 0.0, 0.0, 2.0]]), np.array([0.3]), system.values()
-    z, impulse = singles.polynomials(start, h, params)
-    end = start[:, 1:] + np.concatenate([z[:, -1], impulse], axis=1)
-    watched = watch({"height": la.Event(lambda q, p: q[1] - 0.3)}, system)
-    brackets = np.array([[0.0, 1.0, -0.3, end[0, 1] - 0.3]])
-    given = np.zeros(1, np.int64), start, h, z
-    tau, value, states = singles.crossings(watched.program, *given, brackets, params)
-    z_there, impulse_there = singles.polynomials(start, tau * h, params)
+    """An event may also lie at the very end of the step."""
+    motion = motion_of(KEPLER, "P8N8Q16Gau", la.Event(lambda q, p: q[1] - 0.3))
+    start, h, one = np.array([[0.0, 0.4, 0.0, 0.0, 2.0]]), np.array([0.3]), np.zeros(1, np.int64)
+    end = motion.steps(one, start, h)
+    tau, value, states = motion.crossings(one, one, start, h, np.array([[0.0, 1.0, -0.3, end[0, 1] - 0.3]]))
     assert abs(value[0]) < 1e-15 and states[0, 1] == pytest.approx(0.3, abs=1e-15)
-    there = start[:, 1:] + np.concatenate([z_there[:, -1], impulse_there], axis=1)
-    np.testing.assert_allclose(states, there, rtol=0, atol=1e-15)
-    tau, _, states = singles.crossings(watched.program, *given, np.array([[0.0, 1.0, -0.3, 0.0]]), params)
+    np.testing.assert_array_equal(states, motion.steps(one, start, tau * h))
+    tau, _, states = motion.crossings(one, one, start, h, np.array([[0.0, 1.0, -0.3, 0.0]]))
     assert tau[0] == 1.0
-    np.testing.assert_allclose(states, end, rtol=0, atol=1e-15)
+    np.testing.assert_array_equal(states, end)
 
 
 @pytest.mark.parametrize("method", ["simpson", "P4N4Q8Gau"])
 def test_a_crossing_does_not_depend_on_the_steps_solved_before(method):
-    """A memory that has solved other steps gives the bits of a fresh one, multipliers or not."""
-    method = la.method(method)
+    """Found together, or alone by a motion that has solved no step before: the same bits, multipliers or not."""
     system = la.Lagrangian(lambda q, v: 0.5 * (v @ v) - 9.81 * q[1], n=2, constraints=lambda q: (q @ q - 1) / 2)
-    angles = np.linspace(-1.5, -0.01, 40)
+    event, angles = la.Event(lambda q, p: q[0] - 0.1), np.linspace(-1.5, -0.01, 40)
     q = np.stack([np.sin(angles), -np.cos(angles)], axis=1)
     p = np.linspace(0.5, 5.0, 40)[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    starts, h, params = np.concatenate([np.zeros((40, 1)), q, p], axis=1), np.full(40, 0.3), system.values()
-    used = single_steps(backend(system, method, 1))
-    z, _ = used.polynomials(starts, h, params)
-    program = watch({"line": la.Event(lambda q, p: q[0] - 0.1)}, system).program
-    begin, end = starts[:, 1] - 0.1, starts[:, 1] + z[:, -1, 0] - 0.1
-    brackets = np.stack([0 * h, 0 * h + 1, begin, end], axis=1)
+    starts, h, who = np.concatenate([np.zeros((40, 1)), q, p], axis=1), np.full(40, 0.3), np.zeros(40, np.int64)
+    motion = motion_of(system, method, event)
+    begin, end = starts[:, 1] - 0.1, motion.steps(who, starts, h)[:, 0] - 0.1
     rows = np.flatnonzero(begin * end < 0)
     assert len(rows) > 10
-    for k in rows:
-        given = np.zeros(1, np.int64), starts[[k]], h[[k]], z[[k]], brackets[[k]], params
-        again = single_steps(backend(system, method, 1)).crossings(program, *given)
-        for found, wanted in zip(used.crossings(program, *given), again, strict=True):
-            assert found.tobytes() == wanted.tobytes()
+    brackets = np.stack([0 * h, 0 * h + 1, begin, end], axis=1)
+    together = motion.crossings(who[rows], who[rows], starts[rows], h[rows], brackets[rows])
+    for i, k in enumerate(rows):
+        alone = motion_of(system, method, event).crossings(who[:1], who[:1], starts[[k]], h[[k]], brackets[[k]])
+        for found, wanted in zip(together, alone, strict=True):
+            np.testing.assert_array_equal(found[[i]], wanted)

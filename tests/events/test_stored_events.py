@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import leastaction as la
-from seeds import fresh_generator
+from processes import started, wait_for
+from seeds import generator
 from thrift import rest_slow
 
 pytest.importorskip("zarr")
@@ -195,14 +194,9 @@ KILLED = [
 )
 def test_killed_and_resumed_bit_for_bit(tmp_path, kind, method, digits, many):
     """Killed at a random moment after the first checkpoint: through impacts, one trajectory and some."""
-    file, rng = tmp_path / "run.zarr", fresh_generator()
-    here = os.path.dirname(__file__)
-    paths = {**os.environ, "PYTHONPATH": os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])}
-    command = [sys.executable, "-c", SCRIPT, str(file), *map(repr, (kind, method, digits, many))]
-    process = subprocess.Popen(command, env=paths)
-    deadline = time.monotonic() + 120
-    while not list(file.glob("checkpoint/chunk-*")) and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.005)
+    file, rng = tmp_path / "run.zarr", generator()
+    process = started(SCRIPT, file, *map(repr, (kind, method, digits, many)), folder=Path(__file__).parent)
+    wait_for(lambda: list(file.glob("checkpoint/chunk-*")) or process.poll() is not None)
     time.sleep(rng.uniform(0, 0.2))
     process.send_signal(signal.SIGKILL)
     process.wait()

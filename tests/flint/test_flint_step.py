@@ -15,7 +15,7 @@ from leastaction.numbers.precision import mpmath_digits
 from leastaction.numbers.rounding import Digits
 from leastaction.program import Builder
 from leastaction.step.form import Step, Term, step_of
-from leastaction.systems.beginning import check_start
+from leastaction.systems.mechanics import check_start
 from precise import SPRING, START, largest
 from thrift import rest_slow
 

@@ -10,13 +10,13 @@ import pytest
 import sympy
 
 import leastaction as la
-from leastaction import problems
 from leastaction.flint.evaluate import function
 from leastaction.numbers.conversion import ball, balls, mpf
 from leastaction.numbers.precision import flint_bits
 from leastaction.numbers.rounding import Digits
 from leastaction.program import BINARY, UNARY, Builder
 from precise import SPRING, START, largest
+from systems import catalogued
 
 METHODS = ["midpoint", "stormer-verlet", "simpson", "P3N3Q6Gau", "P4N5Q8Lob", "P6N6Q12Gau", "rk4", "rk4-lagrange"]
 
@@ -132,7 +132,7 @@ def test_reversal(method):
 
 @pytest.mark.parametrize("method", ["midpoint", "simpson", "P4N5Q8Lob"])
 def test_noether_momenta(method):
-    top, kepler = problems.get("lagrange-top"), problems.get("kepler")
+    top, kepler = catalogued("lagrange-top"), catalogued("kepler")
     path = la.integrate(top.system, method, top.exact_q0, top.exact_p0, h="1/100", steps=20, digits=64)
     orbit = la.integrate(kepler.system, method, kepler.exact_q0, kepler.exact_p0, h="1/50", steps=20, digits=64)
     with mpmath.workdps(64):
@@ -147,7 +147,7 @@ def test_noether_momenta(method):
 @pytest.mark.slow
 def test_no_hidden_float64_pendulum_at_200_digits():
     """Gauss with 24 nodes, h = 10⁻⁵: the error, of the order of h⁴⁸, leaves nothing to hide behind."""
-    pendulum = problems.get("pendulum")
+    pendulum = catalogued("pendulum")
     path = la.integrate(
         pendulum.system, "P24N24Q48Gau", pendulum.exact_q0, pendulum.exact_p0, h="1e-5", steps=3, digits=200
     )

@@ -8,10 +8,10 @@ import mpmath
 import pytest
 
 import leastaction as la
-from leastaction import problems
 from leastaction.methods import family
 from orders import kepler_order, spring_order
 from precise import largest
+from systems import catalogued
 
 # Orders.
 
@@ -69,7 +69,7 @@ def long_ones_slow(cells):
 
 @pytest.mark.parametrize(("T", "method"), long_ones_slow((key, False) for key in TABLE_2))
 def test_table_2(T, method):
-    pendulum = problems.get("double-pendulum")
+    pendulum = catalogued("double-pendulum")
     errors = []
     for N in (25, 50, 100):
         path = la.integrate(
@@ -81,7 +81,7 @@ def test_table_2(T, method):
 
 @pytest.mark.parametrize(("T", "method"), long_ones_slow((key, key[1] != "simpson") for key in TABLES_4_AND_5))
 def test_tables_4_and_5(T, method):
-    top = problems.get("lagrange-top")
+    top = catalogued("lagrange-top")
     period = top.data(70).period
     nutation, energy = [], []
     for N in (50, 100, 200):

@@ -1,11 +1,14 @@
 """What other processes are asked to do; they import it by its name."""
 
+import os
+import signal
 import time
 from pathlib import Path
 
 import numpy as np
 
 import leastaction as la
+from leastaction.run import cluster
 
 
 def kepler(q, v):
@@ -31,6 +34,11 @@ def race(task):
     except la.StoreError as error:
         return str(error)
     return "done"
+
+
+def die_at_work():
+    """This worker of a cluster is killed when its next stretch begins."""
+    cluster.stretch = lambda *given: os.kill(os.getpid(), signal.SIGKILL)
 
 
 def pendulum(q, v, k):

@@ -1,12 +1,13 @@
-"""Random numbers that are different in every run of the tests, and can be repeated."""
+"""Random numbers of tests: the same in every run, unless TEST_SEED in the environment says otherwise."""
 
 import os
 
 import numpy as np
 
+SEED = int(os.environ["TEST_SEED"])  # set in any case: conftest.py
 
-def fresh_generator():
-    """A generator whose seed pytest shows when the test fails; TEST_SEED=… in the environment repeats it."""
-    seed = int(os.environ.get("TEST_SEED") or np.random.default_rng().integers(2**31))
-    print(f"repeat with TEST_SEED={seed}")
-    return np.random.default_rng(seed)
+
+def generator() -> np.random.Generator:
+    """A generator whose seed pytest shows when the test fails."""
+    print(f"repeat with TEST_SEED={SEED}")
+    return np.random.default_rng(SEED)

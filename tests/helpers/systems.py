@@ -83,6 +83,12 @@ def case(name: str) -> Case:
     return Case(la.Lagrangian(fn, n=len(q0), params=params), q0, v0)
 
 
+@cache
+def catalogued(name: str):
+    """A problem of the catalogue with its usual data; each is made, and its system traced, once."""
+    return la.problems.get(name)
+
+
 def step(system, method, q, p, h, t0=0.0):
     """Φ_h(q, p), one step."""
     path = la.integrate(system, method, q, p, h=h, steps=1, t0=t0)

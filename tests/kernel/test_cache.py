@@ -20,6 +20,7 @@ from leastaction.backends.stepper import Start
 from leastaction.kernel import cache, compile_program
 from leastaction.kernel import compile as compile_module
 from leastaction.program import Program
+from processes import printed_by
 
 # A run that needs a kernel of its own and native loops, and prints every bit of its result.
 CODE = """
@@ -33,7 +34,7 @@ print(path.q.tobytes().hex(), path.energy().tobytes().hex())
 def run(folder, says=""):
     """The result with this cache directory, from a fresh process; and what it says."""
     environment = {**os.environ, "LEASTACTION_CACHE": str(folder)}
-    done = subprocess.run([sys.executable, "-c", CODE], env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", CODE], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     said = [line for line in done.stderr.splitlines() if not line.startswith("leastaction: compil")]
     assert says in done.stderr if says else not said
@@ -217,9 +218,9 @@ try:
 except RuntimeError as error:
     print(error)
 """
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "LEASTACTION_CACHE": str(tmp_path / "cache")}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0 and "start Python again" in done.stdout, done.stderr
+    known = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
+    said = printed_by(code, PYTHONPATH=known, LEASTACTION_CACHE=str(tmp_path / "cache"))
+    assert "start Python again" in said
 
 
 def test_kernels_of_another_processor_are_not_used(monkeypatch):
@@ -284,8 +285,7 @@ system = la.Lagrangian(lambda q, v: 0.5 * v @ v - 0.5 * q @ q, n=1)
 path = la.integrate(system, "simpson", [1.0], v0=[0.0], h=0.1, steps=9)
 assert "numba" not in sys.modules and len(path.t) == 10
 """
-    environment = {**os.environ, "LEASTACTION_CACHE": str(tmp_path)}
-    subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True)
+    printed_by(code, LEASTACTION_CACHE=str(tmp_path))
 
 
 def test_results_name_the_compiler_of_foreign_loops(monkeypatch):

@@ -21,6 +21,7 @@ from leastaction.program import BINARY, OPERATIONS, UNARY, Builder, Program
 from leastaction.program.ordering import ordered
 from leastaction.step.form import step_of
 from leastaction.step.rows import SideBySide
+from systems import catalogued
 
 compiling = importlib.import_module("leastaction.kernel.compile")
 
@@ -216,7 +217,7 @@ class TestBuilder:
         with pytest.raises(ValueError, match="block 'x' has 3 scalars, got 1"):
             B.inline(inner, x=[self.x])
 
-    @settings(max_examples=50, deadline=None)
+    @settings(max_examples=50)
     @given(st.integers(0, 10**6))
     def test_simplified_programs_mean_the_same(self, seed):
         """Inlining runs every instruction through the simplifier."""
@@ -259,7 +260,7 @@ def waiting(program):
 
 def test_an_order_in_which_few_values_wait():
     """The force of six bodies: the values of all pairs wait at the turn of the gradient; then those of a few."""
-    system = la.problems.get("outer-solar-system").system
+    system = catalogued("outer-solar-system").system
     force = step_of(system, la.method("P4N4Q8Gau")).terms[0].program.select("f")
     assert waiting(ordered(force)) < 0.5 * waiting(force)
 

@@ -10,9 +10,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from leastaction.kernel import compile_program, roots, vector_math
-from leastaction.kernel.angles import by_addition
+from leastaction.kernel import compile_program, vector_math
 from leastaction.kernel.compile import LEVELS, _library
+from leastaction.kernel.vector_math import POWERS, by_addition, by_powers
 from leastaction.program import BINARY, OPERATIONS, UNARY, Builder, Program, indices
 
 
@@ -138,7 +138,7 @@ def test_powers_of_gravity_are_near_and_the_same_at_any_width():
     values = {lanes: call(program, lanes, points) for lanes in (2, 4, 8)}
     np.testing.assert_allclose(values[2], values[8], rtol=8 * 2**-52, atol=0)
     np.testing.assert_array_equal(values[4], values[8])
-    near = (1.1, 1.5) if _library(8).keys() >= roots.POWERS.keys() else (1.5, 5.0)
+    near = (1.1, 1.5) if _library(8).keys() >= POWERS.keys() else (1.5, 5.0)
     with mpmath.workprec(200):
         for point, found in zip(points, values[8], strict=True):
             x = mpmath.mpf(float(point))
@@ -166,23 +166,23 @@ def test_powers_of_gravity_at_the_ends_of_float64(lanes):
 
 def test_powers_of_gravity_become_operations_where_only_they_are_wanted():
     program = powers()
-    written = roots.by_powers(program)
-    assert [op for op, *_ in written.code if op in ("sqrt", "div", "sq", *roots.POWERS)] == ["rsqrt", "rsqrt3"]
+    written = by_powers(program)
+    assert [op for op, *_ in written.code if op in ("sqrt", "div", "sq", *POWERS)] == ["rsqrt", "rsqrt3"]
     B = Builder([("x", 2)])
     x, y = B.values("x")
     u = 1.0 / x.op("sqrt")
     both = B.build(y=indices([u * u.op("sq"), u], B))  # the cube follows from 1/√x
-    assert [op for op, *_ in roots.by_powers(both).code] == ["input", "rsqrt", "sq", "mul"]
+    assert [op for op, *_ in by_powers(both).code] == ["input", "rsqrt", "sq", "mul"]
     other = B.build(y=indices([2.0 / x.op("sqrt"), y / x.op("sqrt"), 1.0 / x, x.op("sqrt")], B))
-    assert roots.by_powers(other) is other
-    assert roots.functions(8, frozenset({"avx2", "fma"})) == {}
-    assert roots.functions(2, LEVELS["x86-64-v4"]) == {}
+    assert by_powers(other) is other
+    assert vector_math.powers(8, frozenset({"avx2", "fma"})) == {}
+    assert vector_math.powers(2, LEVELS["x86-64-v4"]) == {}
 
 
 def test_processors_of_one_kind_compute_powers_alike(monkeypatch):
     """The processor's first guess at 1/√x may depend on its maker."""
     monkeypatch.setattr("leastaction.kernel.compile._processor", lambda: ("x86-64-v4", ""))
-    assert not _library(8).keys() & roots.POWERS.keys()
+    assert not _library(8).keys() & POWERS.keys()
 
 
 def test_operations_of_kernels_are_no_operations_of_a_system():

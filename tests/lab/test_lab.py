@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.lab.answers import Answers, run_all, step
-from leastaction.lab.pull import pull
+from leastaction.lab.answers import Answers, pull, run_all, step
 from leastaction.lab.server import application
 from leastaction.lab.settings import settings
 from leastaction.lab.subjects import Subjects, of_problem, of_system
+from systems import catalogued
 
 testclient = pytest.importorskip("starlette.testclient")
 
@@ -59,7 +59,7 @@ def test_a_run_is_the_path(lab):
     told = run["q"]
     levels = np.frombuffer(buffers[told["u2"]], "<u2").reshape(told["rows"], told["cols"])
     q = np.array(told["lo"]) + (np.array(told["hi"]) - told["lo"]) * levels / 65534
-    system = la.problems.get("double-pendulum").system
+    system = catalogued("double-pendulum").system
     path = la.integrate(system, "simpson", [1.0, 1.5], v0=[0.0, 0.2], h=0.01, t_end=8.0, params={"m1": 1.5})
     times = np.append(run["begin"] + run["dt"] * np.arange(run["count"] - 1), run["end"])
     np.testing.assert_allclose(q, path(times), atol=1e-4)
@@ -147,7 +147,7 @@ def test_motion_that_leaves_all_bounds(lab):
 
 def test_pulling_a_point(lab):
     """The point goes where it is pulled, or as near as it can come."""
-    l = la.problems.get("double-pendulum").params["l1"]
+    l = catalogued("double-pendulum").params["l1"]
     target = [0.9 * l, -1.2 * l]
     q = answer(lab, asked(drag={"point": 2, "to": target}))[0]["q0"]
     np.testing.assert_allclose([l * np.sin(q).sum(), -l * np.cos(q).sum()], target, atol=1e-3 * l)
@@ -198,7 +198,7 @@ def test_steps_by_pace(lab):
     """Close encounters that equal steps lose are shown, and the script computes the same."""
     told, _ = answer(lab, {"what": "subject", "subject": "moth"})
     assert told["paced"] and told["paces"] and not told["constrained"]
-    problem = la.problems.get("moth")
+    problem = catalogued("moth")
     v0 = problem.system.velocity(problem.q0, problem.p0)
     request = asked(
         subject="moth",
@@ -237,7 +237,7 @@ def test_a_tolerance_gives_a_step(method, tol):
 
 def test_a_section_lies_on_its_plane_and_goes_on(lab):
     """Points of Hénon and Heiles's section at their energy; asked again with the state reached, new ones come."""
-    problem = la.problems.get("henon-heiles")
+    problem = catalogued("henon-heiles")
     v0 = problem.system.velocity(problem.q0, problem.p0)
     request = asked("section", subject="henon-heiles", params={}, q0=problem.q0.tolist(), v0=v0.tolist(), span=10.0)
     request |= {"runs": [{"method": "simpson", "h": 0.05}], "coordinate": 0, "show": 1}
@@ -258,7 +258,7 @@ def test_a_section_of_a_driven_system(lab):
     request = asked("section", subject="driven-oscillator", params={}, q0=[1.0], v0=[0.0])
     request |= {"runs": [{"method": "simpson", "h": 0.02}], "show": 0}
     scene, buffers = answer(lab, request)
-    problem = la.problems.get("driven-oscillator")
+    problem = catalogued("driven-oscillator")
     x = np.frombuffer(buffers[scene["x"]["f8"]], "<f8")
     times = 2 * np.pi / problem.params["nu"] * np.arange(len(x))
     np.testing.assert_allclose(x, problem.exact(times)[0][:, 0], atol=1e-4)
@@ -313,7 +313,7 @@ def test_every_problem_opens(lab, name):
         | values,
     )
     assert "error" not in scene and not scene["notes"]
-    problem = la.problems.get(name)
+    problem = catalogued(name)
     p0 = problem.system.momentum(values["q0"], values["v0"])
     np.testing.assert_allclose(p0, problem.p0, rtol=1e-12, atol=1e-15)
 

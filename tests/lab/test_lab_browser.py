@@ -15,6 +15,7 @@ import pytest
 
 import leastaction as la
 from browser import CHROMIUM, Browser
+from processes import PATIENCE
 
 pytest.importorskip("uvicorn")
 pytestmark = pytest.mark.skipif(
@@ -45,13 +46,13 @@ class Running:
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         found = re.search(r"http://\S+", line)
-        assert found is not None, line + self.process.communicate(timeout=20)[1]
+        assert found is not None, line + self.process.communicate(timeout=PATIENCE)[1]
         self.address = found[0]
 
     def end(self) -> tuple[int, str]:
         """Ctrl-C; its exit code and its complaints."""
         self.process.send_signal(signal.SIGINT)
-        _, complaints = self.process.communicate(timeout=20)
+        _, complaints = self.process.communicate(timeout=PATIENCE)
         return self.process.returncode, complaints
 
 

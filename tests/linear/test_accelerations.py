@@ -51,6 +51,50 @@ def test_all_accelerations_of_a_stiff_beam_balance_in_the_mean():
     np.testing.assert_allclose(path.acceleration() @ modes.dual, expected, atol=1e-3 * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("damped", [False, True])
+@pytest.mark.parametrize("method", ["newmark", "P2N2Q4Gau"])
+def test_accelerations_of_all_coordinates_are_second_differences(method, damped):
+    """To a few thousandths of the largest; rounding of stiff modes, which undamped ones keep, is in none of them."""
+    n = 2000
+    beam = shaken_beam(n)
+    system = beam if damped else la.Quadratic(beam.M, beam.K, f=beam.f)
+    path = la.integrate(system, method, np.zeros(n), np.zeros(n), h=H, t_end=2)
+    expected = second_differences(path.q, H)
+    assert np.abs(path.acceleration()[2:-2] - expected).max() < 5e-3 * np.abs(expected).max()
+
+
+def test_accelerations_of_a_coordinate_that_hardly_moves_are_right_or_refused():
+    """At the foot, where they are 10⁻⁴ of those at the tip, rounding of an undamped beam is larger than they are."""
+    n = 600
+    beam = shaken_beam(n)
+    system = la.Quadratic(beam.M, beam.K, f=beam.f)
+    for method in ("newmark", "P2N2Q4Gau", "P4N4Q8Gau"):
+        path = la.integrate(system, method, np.zeros(n), np.zeros(n), h=H, t_end=4)
+        expected = second_differences(path.q[:, 2], H)
+        try:
+            foot = path.acceleration([2])[2:-2, 0]
+        except ValueError as error:
+            assert "not known" in str(error)
+        else:
+            assert np.abs(foot - expected).max() < 1e-2 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("amplitude", [1e-2, 1.0])
+def test_quick_modes_of_the_motion_are_kept(amplitude):
+    """A mode thousands of times as quick as the first, with as large an acceleration or a part of it: no rounding."""
+    from scipy.linalg import eigh
+
+    n = 200
+    beam = shaken_beam(n)
+    squares, shapes = eigh(beam.K.toarray(), beam.M.toarray())
+    slow, quick, tip = shapes[:, 0] / shapes[-2, 0], shapes[:, 30] / shapes[-2, 30], n - 2
+    w0, w1 = np.sqrt(squares[[0, 30]])
+    start = slow + amplitude * (w0 / w1) ** 2 * quick
+    path = la.integrate(la.Quadratic(beam.M, beam.K), "P4N4Q8Gau", start, np.zeros(n), h=0.05 / w1, steps=200)
+    expected = -(w0**2) * (np.cos(w0 * path.t) + amplitude * np.cos(w1 * path.t))
+    assert np.abs(path.acceleration([tip])[:, 0] - expected).max() < 1e-3 * w0**2
+
+
 def test_accelerations_that_nobody_can_know_are_refused():
     """With few stored states of a stiff beam the equation at the tip is all that there is."""
     n = 6000

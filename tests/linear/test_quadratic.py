@@ -122,7 +122,7 @@ def test_energy_momentum_velocity_on_one_state_and_on_rows():
         assert isinstance(system.energy(q[0], p[0]), float)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(matrices())
 def test_exact_motion(MK):
     """Against the exponential of the first-order form: also for zero and for repeated frequencies."""

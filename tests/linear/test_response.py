@@ -8,6 +8,7 @@ import leastaction as la
 from leastaction import Samples
 from leastaction.linear import Load, Rayleigh, reactions, response_spectrum
 from linear_systems import chain, definite, semidefinite, sparse
+from systems import catalogued
 
 n = 6
 RNG = np.random.default_rng(3)
@@ -146,7 +147,7 @@ def test_accelerations_are_second_differences():
     path = la.integrate(system, "P4N4Q8Gau", np.arange(5.0), np.zeros(5), h=0.001, steps=200)
     second = (path.q[2:] - 2 * path.q[1:-1] + path.q[:-2]) / 0.001**2
     np.testing.assert_allclose(path.acceleration()[1:-1], second, atol=1e-5)
-    pendulum = la.integrate(la.problems.get("pendulum").system, "simpson", [1.0], [0.0], h=0.1, steps=3)
+    pendulum = la.integrate(catalogued("pendulum").system, "simpson", [1.0], [0.0], h=0.1, steps=3)
     with pytest.raises(TypeError, match="Quadratic"):
         pendulum.acceleration()
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from seeds import fresh_generator
+from seeds import generator
 
 N, B = 4, 7
 M = np.diag([2.0, 1, 1, 3]) + 0.2
@@ -15,7 +15,7 @@ K = 3 * np.eye(N) - np.eye(N, k=1) - np.eye(N, k=-1)
 
 def noisy(A):
     """Symmetric matrices near A, one for each trajectory."""
-    noise = 0.05 * fresh_generator().standard_normal((B, N, N))
+    noise = 0.05 * generator().standard_normal((B, N, N))
     return A + (noise + noise.transpose(0, 2, 1)) / 2
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import leastaction as la
 from orders import kepler_order, spring_order
-from systems import case
+from systems import case, catalogued
 
 YOSHIDA = la.compose("verlet", "yoshida")
 SIMPSON = la.compose("simpson", ["2/5", "1/5", "2/5"])
@@ -214,7 +214,7 @@ def test_stability_is_known_before_a_run():
 
 
 def test_dense_output_and_events_have_the_order_of_the_method():
-    kepler = la.problems.get("kepler")
+    kepler = catalogued("kepler")
     method, errors, times = la.compose("verlet", "yoshida6"), [], []
     for h in (0.1, 0.05):
         path = la.integrate(kepler.system, method, kepler.q0, kepler.p0, h=h, t_end=3,

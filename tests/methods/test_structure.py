@@ -133,7 +133,7 @@ RANDOM = st.fixed_dictionaries(
     }
 )
 STATES = arrays(float, 2, elements=st.floats(-1, 1, width=32))
-FEW = settings(max_examples=15, deadline=None)
+FEW = settings(max_examples=15)
 
 
 @pytest.fixture(scope="module")

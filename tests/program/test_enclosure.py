@@ -12,7 +12,7 @@ from leastaction.backends import points
 from leastaction.events.check import midpoint_coefficients
 from leastaction.program import ARITY, OPERATIONS, Builder
 from leastaction.program.enclosure import RULES, enclosed, radii
-from seeds import fresh_generator
+from seeds import generator
 
 ONE = ("x", 1), ("y", 1), ("z", 1)
 
@@ -29,7 +29,7 @@ def test_every_operation_has_a_rule():
 
 @pytest.mark.parametrize("op", sorted(OPERATIONS))
 def test_an_operation_stays_in_its_ball(op):
-    rng = fresh_generator()
+    rng = generator()
     program = program_of(op)
     names = [name for name, _ in ONE]
     for bound in (enclosed(program, names), radii(program, names)):
@@ -53,7 +53,7 @@ def test_an_operation_stays_in_its_ball(op):
 
 
 def test_random_programs_stay_in_their_balls():
-    rng = fresh_generator()
+    rng = generator()
     smooth = ["add", "sub", "mul", "sin", "cos", "sq", "exp", "tanh", "atan", "sqrt", "div", "min", "abs", "hypot"]
     for _ in range(20):
         B = Builder([("x", 4)])

@@ -1,8 +1,6 @@
 """Path: saved and loaded to the bit, refused when damaged, converted and drawn."""
 
 import os
-import subprocess
-import sys
 
 import matplotlib
 
@@ -15,6 +13,7 @@ import pytest
 import leastaction as la
 from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.backends.stepper import Start
+from processes import printed_by
 from systems import case
 
 
@@ -48,8 +47,7 @@ def test_load_in_a_fresh_process(path, tmp_path):
         "p = la.Path.load(sys.argv[1])\n"
         "print(p.energy().tobytes().hex(), p(np.linspace(0.3, 2.8, 40)).tobytes().hex())"
     )
-    command = [sys.executable, "-c", code, str(tmp_path / "run.npz")]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout.split()
+    printed = printed_by(code, tmp_path / "run.npz").split()
     assert printed == [path.energy().tobytes().hex(), path(TIMES).tobytes().hex()]
 
 
@@ -225,9 +223,9 @@ def test_a_csv_is_a_table_with_every_digit(tmp_path, digits):
     for name, columns in (("t", [0]), ("q", [1, 2]), ("p", [3, 4])):
         back = path.reals.array(rows[:, columns].tolist())
         assert (back == getattr(path, name).reshape(back.shape)).all()
-    with pytest.raises(ValueError, match="a text file") as caught:
+    with pytest.raises(ValueError, match="no NPZ file") as caught:
         la.Path.load(tmp_path / "run.csv")
-    assert "allow_pickle" not in str(caught.value) and "npz" in str(caught.value)
+    assert "allow_pickle" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +236,7 @@ def test_a_csv_is_a_table_with_every_digit(tmp_path, digits):
         ("a.h5", "to_netcdf"),
         ("a.png", "plot"),
         ("a.npy", r"\.npz"),
-        ("a.csv.gz", "pack"),
+        ("a.csv.gz", r"\.csv"),
         ("a.html", "to_html"),
         ("a.gif", "animate"),
         ("a.cvs", r"the ending \.cvs is not known"),
@@ -257,18 +255,10 @@ def test_npz_or_no_ending_is_a_whole_path(tmp_path):
         assert len(la.Path.load(tmp_path / name)) == 6
 
 
-@pytest.mark.parametrize(
-    ("content", "what"),
-    [
-        (b"", "empty"),
-        (b"t,q\n1,2\n", "a text file"),
-        ("Übung ".encode() * 60, "a text file"),
-        (b"\x93NUM\0", "another"),
-    ],
-)
-def test_what_is_no_path_is_said_to_be_none(tmp_path, content, what):
+@pytest.mark.parametrize("content", [b"", b"t,q\n1,2\n", b"\x93NUM\0"])
+def test_what_is_no_path_is_said_to_be_none(tmp_path, content):
     (tmp_path / "file").write_bytes(content)
-    with pytest.raises(ValueError, match=f"not a path saved by leastaction, or is damaged: it is .*{what}"):
+    with pytest.raises(ValueError, match="not a path saved by leastaction, or is damaged: it is no NPZ file"):
         la.Path.load(tmp_path / "file")
 
 

@@ -19,6 +19,7 @@ from leastaction.methods import family
 from leastaction.papers import style
 from leastaction.results.colours import COLOURS, colour, line
 from leastaction.results.sections import crossings, strobe
+from systems import catalogued
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +29,7 @@ def closed():
 
 
 def run(name, method="simpson", h=0.05, t_end=20.0, **options):
-    problem = la.problems.get(name)
+    problem = catalogued(name)
     return la.integrate(problem.system, method, problem.q0, problem.p0, h=h, t_end=t_end, **options)
 
 
@@ -42,7 +43,7 @@ def test_a_section_is_where_the_coordinate_passes():
     falling, either = crossings(path, 0, 0.05, -1), crossings(path, 0, 0.05, 0)
     assert len(either) == len(found) + len(falling)
     # the same as an ensemble finds on its way
-    problem = la.problems.get("henon-heiles")
+    problem = catalogued("henon-heiles")
     events = {"s": la.Event(lambda q, p: q[0] - 0.05, direction=1)}
     paths = la.ensemble(problem.system, "P4N4Q8Gau", problem.q0, problem.p0, h=0.1, t_end=300.0, events=events)
     section = paths.events["s"]
@@ -63,7 +64,7 @@ def test_sections_of_angles_are_taken_modulo_a_turn():
 
 def test_sections_do_not_depend_on_the_unit_of_length():
     """A length may change by more than π in a step: only angles come back at the other side of the picture."""
-    kepler = la.problems.get("kepler")
+    kepler = catalogued("kepler")
     metres = la.integrate(kepler.system, "P4N4Q8Gau", kepler.q0, kepler.p0, h=0.1, t_end=100)
     system = la.Lagrangian(lambda q, v: 0.5e-6 * (v @ v) + 1 / np.sqrt(q @ q * 1e-6), n=2)
     millimetres = la.integrate(system, "P4N4Q8Gau", kepler.q0 * 1e3, kepler.p0 * 1e-3, h=0.1, t_end=100)
@@ -73,7 +74,7 @@ def test_sections_do_not_depend_on_the_unit_of_length():
 
 
 def test_backward_runs_have_sections_too():
-    problem = la.problems.get("henon-heiles")
+    problem = catalogued("henon-heiles")
     path = la.integrate(problem.system, "simpson", problem.q0, problem.p0, h=-0.05, steps=2000)
     assert len(crossings(path)) > 5
     times = strobe(path, 7.0).t
@@ -81,7 +82,7 @@ def test_backward_runs_have_sections_too():
 
 
 def test_a_stroboscopic_section_follows_the_exact_motion():
-    path, problem = run("driven-oscillator", "P4N4Q8Gau", 0.1, 100.0), la.problems.get("driven-oscillator")
+    path, problem = run("driven-oscillator", "P4N4Q8Gau", 0.1, 100.0), catalogued("driven-oscillator")
     found = strobe(path, 2.5)
     q, p = problem.exact(found.t)
     np.testing.assert_allclose(found.q, q, atol=1e-4)
@@ -131,7 +132,7 @@ def test_plot_invariants():
 
 def test_plot_spectrum_finds_the_frequencies():
     """The two modes of the linear double pendulum, with their amplitudes."""
-    problem = la.problems.get("linear-double-pendulum")
+    problem = catalogued("linear-double-pendulum")
     path = la.integrate(problem.system, "P4N4Q8Gau", problem.q0, problem.p0, h=0.05, t_end=200.03)
     ax = path.plot("spectrum")
     assert ax.get_xlabel() == "frequency (Hz)" and ax.get_ylabel() == "amplitude of $q$ (rad)"
@@ -268,7 +269,7 @@ def test_to_csv_of_some_degrees_of_freedom(tmp_path):
 
 
 def test_ensembles_to_xarray():
-    problem = la.problems.get("kepler")
+    problem = catalogued("kepler")
     paths = la.ensemble(
         problem.system, "simpson", [problem.q0, 1.1 * problem.q0], problem.p0, h=0.05, steps=20, every=5
     )
@@ -281,7 +282,7 @@ def test_ensembles_to_xarray():
 @pytest.mark.parametrize("what", ["configuration", "phase"])
 def test_long_steps_are_drawn_as_curves(what):
     """Thirty states of order 24 are a motion, not a polygon: between them the curve is the method's polynomial."""
-    problem = la.problems.get("kepler")
+    problem = catalogued("kepler")
     path = la.integrate(problem.system, "P12N12Q24Gau", problem.q0, problem.p0, h=0.7, t_end=20)
     line = path.plot(what).lines[0]
     x, y = line.get_data()
@@ -293,6 +294,6 @@ def test_long_steps_are_drawn_as_curves(what):
 
 
 def test_long_runs_and_kept_states_are_drawn_as_stored():
-    problem = la.problems.get("kepler")
+    problem = catalogued("kepler")
     path = la.integrate(problem.system, "P4N4Q8Gau", problem.q0, problem.p0, h=0.05, t_end=20, every=10)
     assert len(path.plot().lines[0].get_xdata()) == len(path)

@@ -22,6 +22,7 @@ from leastaction.results.viewer.pack import Pack
 from leastaction.results.viewer.page import bundle
 from leastaction.results.viewer.scene import SceneOptions, extremes, scene
 from linear_systems import chain
+from systems import catalogued
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp;"
 
@@ -30,7 +31,7 @@ ENCOUNTERS = ("arenstorf", "butterfly", "moth", "pythagorean", "yin-yang")
 
 
 def problem_path(name, method="simpson", parts=50, periods=2.0, **options):
-    problem = la.problems.get(name)
+    problem = catalogued(name)
     period = problem.period if problem.period and math.isfinite(problem.period) else 1.0
     return la.integrate(
         problem.system, method, problem.q0, problem.p0, h=period / parts, t_end=periods * period, **options
@@ -56,7 +57,7 @@ def test_frames_lie_on_the_path(method, every):
 
 
 def test_momenta_between_states_are_those_of_the_motion():
-    problem = la.problems.get("pendulum")
+    problem = catalogued("pendulum")
     path = la.integrate(problem.system, "P8N8Q16Gau", problem.q0, problem.p0, h=0.1, t_end=3)
     found = frames(path, 20000, no_pairs(path))
     assert len(found) > 4 * len(path)
@@ -80,7 +81,7 @@ def test_frames_are_no_more_than_needed_nor_allowed():
 @pytest.mark.parametrize(("method", "per_turn"), [("P4N4Q8Gau", 200), ("P8N8Q16Gau", 12)])
 @pytest.mark.parametrize("direction", [1, -1])
 def test_frames_of_paced_paths(method, per_turn, direction):
-    """Where states are close the cubics through them, where they are far apart the motion itself: the same picture."""
+    """Frames equally spaced in time show the motion itself, forwards and backwards."""
     problem = la.problems.get("kepler", eccentricity="0.6")
     h, t_end = direction * 2 * np.pi / per_turn, direction * 3 * problem.period
     path = la.integrate(problem.system, method, problem.q0, problem.p0, h=h, t_end=t_end, pace=lambda q: np.sqrt(q @ q))
@@ -103,7 +104,7 @@ def test_impacts_are_not_smoothed():
 
 
 def test_backward_and_short_paths():
-    problem = la.problems.get("kepler")
+    problem = catalogued("kepler")
     back = la.integrate(problem.system, "simpson", problem.q0, problem.p0, h=-0.05, steps=100)
     found = frames(back, 5000, no_pairs(back))
     assert found.dt < 0 and found.t[-1] == back.t[-1] == -5.0
@@ -140,7 +141,7 @@ def test_looks_belong_to_the_lagrangian_not_to_the_name():
         return 0.5 * v[0] ** 2 + g * np.cos(q[0])
 
     assert looks.look(la.Lagrangian(pendulum, n=1, params={"g": 9.81})).unknown
-    assert not looks.look(la.problems.get("pendulum").system).unknown
+    assert not looks.look(catalogued("pendulum").system).unknown
 
 
 def test_a_loaded_path_keeps_its_look(tmp_path):
@@ -288,7 +289,7 @@ def test_size_is_bounded(tmp_path):
     for megabytes in (0.1, 0.5):
         path.to_html(tmp_path / "run.html", megabytes=megabytes)
         assert (tmp_path / "run.html").stat().st_size < megabytes * 1e6 + 250_000
-    problem = la.problems.get("kepler")
+    problem = catalogued("kepler")
     starts = problem.q0 * np.linspace(1, 1.2, 3000)[:, None]
     paths = la.ensemble(problem.system, "simpson", starts, problem.p0, h=0.05, steps=400)
     paths.to_html(tmp_path / "cloud.html", megabytes=0.5)
@@ -305,7 +306,7 @@ def test_other_systems_and_precisions(tmp_path):
     assert made["hidden"] == 8 and made["stage"]["what"] == "all coordinates"
     digits = problem_path("pendulum", parts=16, periods=1, digits=30)
     assert "30 digits" in scene([digits], SceneOptions(), Pack())["runs"][0]["facts"]
-    problem = la.problems.get("kepler")
+    problem = catalogued("kepler")
     stored = la.integrate(
         problem.system, "simpson", problem.q0, problem.p0, h=0.05, steps=99, store=tmp_path / "k.zarr"
     )
@@ -313,7 +314,7 @@ def test_other_systems_and_precisions(tmp_path):
 
 
 def test_failed_trajectories_end_in_the_cloud():
-    problem = la.problems.get("kepler")
+    problem = catalogued("kepler")
     p0 = np.array([problem.p0, 0 * problem.p0])  # the second falls into the centre
     paths = la.ensemble(problem.system, "simpson", problem.q0, p0, h=0.05, steps=200)
     assert paths.failed.tolist() == [False, True]
@@ -321,7 +322,7 @@ def test_failed_trajectories_end_in_the_cloud():
 
 
 def test_stored_ensembles_and_final_states(tmp_path):
-    problem = la.problems.get("kepler")
+    problem = catalogued("kepler")
     starts = problem.q0 * np.linspace(1, 1.2, 20)[:, None]
     stored = la.ensemble(problem.system, "simpson", starts, problem.p0, h=0.05, steps=40, store=tmp_path / "k.zarr")
     stored.to_html(tmp_path / "k.html")

@@ -10,6 +10,7 @@ from PIL import Image
 
 import leastaction as la
 from browser import CHROMIUM, Browser
+from systems import catalogued
 
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="no Chromium on this machine; as root on Debian `make browser` installs it"
@@ -33,7 +34,7 @@ def browser(tmp_path_factory):
 
 
 def run(name, method="simpson", h=0.02, t_end=10.0):
-    problem = la.problems.get(name)
+    problem = catalogued(name)
     return la.integrate(problem.system, method, problem.q0, problem.p0, h=h, t_end=t_end)
 
 
@@ -54,7 +55,7 @@ def pages(paths, tmp_path_factory) -> dict[str, Path]:
     for name, path in paths.items():
         path.to_html(files[name])
     paths["pendulums"].to_html(files["two"], beside=[run("double-pendulum", "rk4", 0.05)])
-    problem = la.problems.get("double-pendulum")
+    problem = catalogued("double-pendulum")
     starts = problem.q0 + np.linspace(0, 0.3, 50)[:, None]
     la.ensemble(problem.system, "simpson", starts, problem.p0, h=0.02, steps=400).to_html(files["cloud"])
 
@@ -412,7 +413,7 @@ def test_a_page_in_a_frame_fits_without_a_scroll_bar(browser, pages, name, width
 def test_clouds_are_drawn_where_the_trajectories_are(browser, pages):
     opened(browser, pages["cloud"])
     seek(browser, 4.0)
-    problem = la.problems.get("double-pendulum")
+    problem = catalogued("double-pendulum")
     starts = problem.q0 + np.linspace(0, 0.3, 50)[:, None]
     paths = la.ensemble(problem.system, "simpson", starts, problem.p0, h=0.02, steps=200)
     l = problem.params["l1"]

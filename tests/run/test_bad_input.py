@@ -24,6 +24,13 @@ def test_a_lagrangian_that_is_another_one_each_time_is_refused(drawn):
         la.integrate(PAIR, "simpson", **RUN, events={"a": la.Event(lambda q, p: q[0] - drawn())})
 
 
+@pytest.mark.parametrize("drawn", [lambda: np.random.randint(2), lambda: random.randrange(2)])  # noqa: NPY002
+def test_random_numbers_are_refused_also_where_they_are_often_the_same_twice(drawn):
+    for _ in range(20):
+        with pytest.raises(la.TraceError, match="another result when it was called again"):
+            la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - (1 + drawn()) * q[0] ** 2, n=1)
+
+
 @pytest.mark.parametrize("output", [[0, 0], [1, -1]])
 def test_a_coordinate_is_stored_once(output):
     for run in (la.integrate, la.ensemble):
@@ -38,6 +45,8 @@ def test_more_digits_nodes_and_coordinates_than_can_be_done():
     for name in ("P99N99Q198Gau", "P65N66Q130Lob"):
         with pytest.raises(ValueError, match="a rule has at most 64 nodes"):
             la.integrate(PAIR, name, **RUN)
+    with pytest.raises(ValueError, match="the degree s is at most 63, since a step has s \\+ 1 control points; got 64"):
+        la.integrate(PAIR, "P64N64Q128Gau", **RUN)
     with pytest.raises(ValueError, match="at most 64 nodes"):
         la.rule(np.linspace(0, 1, 65), np.full(65, 1 / 65))
     with pytest.raises(ValueError, match=r"at most 10000 coordinates; got n = 1000000000\. .*Lagrangian\.sum"):

@@ -12,8 +12,8 @@ import pytest
 
 import leastaction as la
 from hostile_workers import falls_into_the_sun, goes_round, kepler
-
-SECONDS = 60  # a Pool whose answer cannot be read would wait for ever
+from processes import PATIENCE
+from systems import catalogued
 
 
 def travelled(x):
@@ -58,15 +58,15 @@ def test_a_failed_step_arrives_with_all_it_says():
 def test_a_failed_step_ends_a_pool():
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         with pytest.raises(la.StepFailed, match="could not be solved") as caught:
-            pool.map_async(falls_into_the_sun, [50]).get(SECONDS)
+            pool.map_async(falls_into_the_sun, [50]).get(PATIENCE)  # for ever, if the answer cannot be read
         assert len(caught.value.path) == caught.value.step + 1
 
 
 def test_a_failed_step_ends_an_executor_and_leaves_it_whole():
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         with pytest.raises(la.StepFailed):
-            pool.submit(falls_into_the_sun, 50).result(SECONDS)
-        assert len(pool.submit(goes_round, 50).result(SECONDS)) == 51
+            pool.submit(falls_into_the_sun, 50).result(PATIENCE)
+        assert len(pool.submit(goes_round, 50).result(PATIENCE)) == 51
 
 
 def results(folder):
@@ -74,7 +74,7 @@ def results(folder):
     start = ([1.0, 0.0], [0.0, 1.0])
     quadratic = la.Quadratic([2.0, 1.0], [[2.0, -1.0], [-1.0, 2.0]], f=[1.0, 0.0])
     events = {"c": la.Event(lambda q, p: q[1]), "f": la.Impact(lambda q: q[1] + 0.5)}
-    problem = la.problems.get("pendulum")
+    problem = catalogued("pendulum")
     path = la.integrate(system, "simpson", *start, h=0.1, steps=20)
     many = {"h": 0.1, "steps": 20, "reduce": {"E": la.EnergyRange()}, "events": events}
     yield "path", path

@@ -6,17 +6,16 @@ is refused, and why, stands in docs/runs.md.
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import leastaction as la
-from seeds import fresh_generator
+from processes import started, wait_for
+from seeds import generator
 
 pytest.importorskip("zarr")
 
@@ -154,14 +153,9 @@ LONG = {None: 60_000, 30: 900}
 @pytest.mark.parametrize("many", [False, True], ids=["one", "many"])
 def test_killed_and_resumed_bit_for_bit(tmp_path, many, kind, digits):
     """Killed at a random moment after the first checkpoint."""
-    file, rng = tmp_path / "run.zarr", fresh_generator()
-    here = os.path.dirname(__file__)
-    paths = {**os.environ, "PYTHONPATH": os.pathsep.join([here, os.environ.get("PYTHONPATH", "")])}
-    command = [sys.executable, "-c", SCRIPT, str(file), kind, str(many), str(digits)]
-    process = subprocess.Popen(command, env=paths)
-    deadline = time.monotonic() + 120
-    while not list(file.glob("checkpoint/chunk-*")) and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.005)
+    file, rng = tmp_path / "run.zarr", generator()
+    process = started(SCRIPT, file, kind, many, digits, folder=Path(__file__).parent)
+    wait_for(lambda: list(file.glob("checkpoint/chunk-*")) or process.poll() is not None)
     time.sleep(rng.uniform(0.0, 0.3))
     process.send_signal(signal.SIGKILL)
     assert process.wait() in (-signal.SIGKILL, 0)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import textwrap
-import threading
-import time
 from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
 import leastaction as la
+from hostile_workers import die_at_work
+from interrupts import pressed_after
 from leastaction.run import Status, archive, cluster
 from leastaction.run.plan import plan_run
 from leastaction.run.standing import Standing
@@ -129,25 +128,11 @@ def test_a_worker_killed_in_the_middle_of_a_stored_run(client, tmp_path, monkeyp
 
 @contextmanager
 def a_worker_killed(client):
-    """The first worker that is seen at work, meanwhile."""
-    before = {worker["id"]: worker["pid"] for worker in _workers(client)}
-    killed = []
-
-    def kill():
-        deadline = time.monotonic() + 30
-        while not killed and time.monotonic() < deadline:
-            busy = [address for address, tasks in client.processing().items() if tasks]
-            for address in busy[:1]:
-                pid = client.scheduler_info(n_workers=-1)["workers"][address]["id"]
-                os.kill(before[pid], signal.SIGKILL)
-                killed.append(before[pid])
-            time.sleep(0.005)
-
-    thread = threading.Thread(target=kill)
-    thread.start()
+    """One of the workers dies when it begins its next stretch."""
+    address, pid = next(iter(client.run(os.getpid).items()))
+    client.run(die_at_work, workers=[address])
     yield
-    thread.join()
-    assert killed
+    assert pid not in client.run(os.getpid).values()
 
 
 def test_a_worker_keeps_the_systems_it_needs(monkeypatch):
@@ -162,12 +147,6 @@ def test_a_worker_keeps_the_systems_it_needs(monkeypatch):
         assert list(standing.steps) == [3] and np.isfinite(rows[:, 1:]).all()  # the first row is where it begins
         seen.append(system.program.digest)
     assert [digest for digest, _ in cluster._systems] == [seen[0], seen[3]]  # the last two that were used
-
-
-def _workers(client):
-    pids = client.run(os.getpid)
-    information = client.scheduler_info(n_workers=-1)["workers"]
-    return [{"id": information[address]["id"], "pid": pid} for address, pid in pids.items()]
 
 
 def test_systems_travel_without_their_function():
@@ -221,17 +200,12 @@ def test_an_interrupt_keeps_what_is_finished(client):
     """Ctrl-C during a run on a cluster: the chunks that are done stay, bit for bit, the others are marked."""
     Q, P, m = random_starts(512)
     options = {"params": {"m": m}, "h": 0.01, "final_only": True}
-    alarm = threading.Timer(3.0, os.kill, (os.getpid(), signal.SIGINT))
-    alarm.start()
-    with pytest.warns(RuntimeWarning, match="interrupted"):
-        paths = la.ensemble(PENDULUM, "simpson", Q, P, steps=300_000, client=client, **options)
-    alarm.join()
+    with pressed_after(1), pytest.warns(RuntimeWarning, match="interrupted"):  # when the first chunk is done
+        paths = la.ensemble(PENDULUM, "simpson", Q, P, steps=30_000, client=client, **options)
     interrupted = paths.status == Status.INTERRUPTED
     assert interrupted.any()
     assert (interrupted | (paths.status == Status.COMPLETE)).all()
     done = np.flatnonzero(~interrupted)[:4]
-    if done.size:
-        alone = la.ensemble(
-            PENDULUM, "simpson", Q[done], P[done], **(options | {"params": {"m": m[done]}}), steps=300_000
-        )
-        np.testing.assert_array_equal(paths.q[done], alone.q)
+    assert done.size
+    alone = la.ensemble(PENDULUM, "simpson", Q[done], P[done], **(options | {"params": {"m": m[done]}}), steps=30_000)
+    np.testing.assert_array_equal(paths.q[done], alone.q)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +9,7 @@ import pytest
 
 import leastaction as la
 from ensembles import KEPLER, PENDULUM, chain, double_pendulum
+from interrupts import pressed_after
 from leastaction.backends import backend, trajectories
 from leastaction.backends.fused import programs
 from leastaction.kernel import native_lanes
@@ -113,7 +111,7 @@ def test_narrower_vectors_give_the_same_result(monkeypatch, width):
     Q = np.random.default_rng(11).uniform(-2, 2, (19, 2))
     watched = {"reduce": {"E": la.EnergyRange()}, "events": {"x": la.Event(lambda q, p: np.sin(q[1]), most=3)}}
     here = la.ensemble(PENDULUM, "simpson", Q, [0.1, 0.2], h=0.02, steps=100, **watched)
-    monkeypatch.setattr("leastaction.run.batches.native_lanes", lambda: width)
+    monkeypatch.setattr("leastaction.run.drive.native_lanes", lambda: width)
     there = la.ensemble(PENDULUM, "simpson", Q, [0.1, 0.2], h=0.02, steps=100, **watched)
     assert there.stats["lanes"] == width
     np.testing.assert_allclose(there.q, here.q, rtol=0, atol=1e-12)
@@ -340,11 +338,8 @@ def test_arguments_are_checked():
 
 @pytest.mark.parametrize("method", ["simpson", "rk4"])
 def test_interrupt_returns_what_there_is(method):
-    ready = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     Q = np.random.default_rng(7).uniform(-1, 1, (64, 2))
-    la.ensemble(PENDULUM, method, Q, [0.0, 0.0], h=0.01, steps=2, final_only=True)  # compiled
-    ready.start()
-    with pytest.warns(RuntimeWarning, match="interrupted"):
+    with pressed_after(1000), pytest.warns(RuntimeWarning, match="interrupted"):
         paths = la.ensemble(PENDULUM, method, Q, [0.0, 0.0], h=0.01, steps=3_000_000, every=1_000_000)
     assert paths.stats["interrupted"]
     assert (paths.status == Status.INTERRUPTED).any()

@@ -28,8 +28,8 @@ COARSE = pytest.mark.filterwarnings(
         ({"q0": 0.1}, ValueError, r"q0 must have shape \(2,\).*got shape \(\)"),
         ({"p0": [[0, 0]]}, ValueError, r"p0 must have shape \(2,\).*got shape \(1, 2\)"),
         ({"p0": None, "v0": [0, 0, 0]}, ValueError, r"v0 must have shape \(2,\).*got shape \(3,\)"),
-        ({"q0": "ab"}, TypeError, "q0 must be 2 numbers; got 'ab'"),
-        ({"q0": [0, None]}, TypeError, "q0 must be 2 numbers; got .0, None."),
+        ({"q0": "ab"}, TypeError, r"q0 must be numbers, of shape \(2,\); got .ab."),
+        ({"q0": [0, None]}, TypeError, r"q0 must be numbers, of shape \(2,\); got .0, None."),
         ({"q0": [0, math.nan]}, ValueError, r"q0 must be finite; got \[ 0. nan\]"),
         ({"p0": [0, math.inf]}, ValueError, r"p0 must be finite; got \[ 0. inf\]"),
         ({"p0": None, "v0": [0, -math.inf]}, ValueError, "v0 must be finite"),
@@ -256,7 +256,7 @@ def test_root_is_the_continued_one(method):
     system = la.Lagrangian(pendulum, n=1, params={"g": 1.0})
     table = la.method(method).table
 
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=25)
     @given(q=st.floats(-3, 3), p=st.floats(-2, 2), h=st.floats(0.5, 5))
     def check(q, p, h):
         z, nearest = follow(table, np.sin, np.cos, q, p, h)

@@ -12,10 +12,10 @@ import pytest
 import leastaction as la
 from hostile_workers import kepler
 from leastaction.cli import main
+from processes import PATIENCE, printed_by
+from seeds import SEED
 
-drive_module, single_module, ensemble_module = (
-    importlib.import_module(f"leastaction.{name}") for name in ("run.drive", "single", "ensemble")
-)
+drive_module, assembly = (importlib.import_module(f"leastaction.{name}") for name in ("run.drive", "results.assembly"))
 START = {"q0": [1.0, 0.0], "p0": [0.0, 1.1], "h": 0.01}
 
 
@@ -56,42 +56,12 @@ def test_an_interrupt_with_the_last_step_of_an_ensemble_is_told(monkeypatch):
 
 @pytest.mark.parametrize("kind", ["path", "stored", "ensemble", "stored ensemble"])
 def test_an_interrupt_during_preparation_says_what_it_ended(tmp_path, monkeypatch, kind):
-    for module in (single_module, ensemble_module):
-        monkeypatch.setattr(module, "prepare", lambda *plan: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(assembly, "prepare", lambda *plan: signal.raise_signal(signal.SIGINT))
     where = {"store": tmp_path / "run"} if "stored" in kind else {}
     run = la.ensemble if "ensemble" in kind else la.integrate
     with pytest.raises(KeyboardInterrupt, match="run was prepared, before its first step"):
         run(la.Lagrangian(kepler, n=2), "simpson", **START, steps=50, **where)
     assert not (tmp_path / "run").exists()
-
-
-class PressesWhenFreed:
-    def __del__(self):
-        signal.raise_signal(signal.SIGINT)
-
-
-def test_an_interrupt_while_something_is_freed_is_not_dropped(monkeypatch):
-    """Python drops exceptions raised in a finalizer, such as those of compiled code, and so it drops Ctrl-C."""
-    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
-    monkeypatch.setattr(single_module, "prepare", lambda *plan: PressesWhenFreed() and {})
-    with pytest.raises(KeyboardInterrupt, match="run was prepared, before its first step"):
-        la.integrate(la.Lagrangian(kepler, n=2), "simpson", **START, steps=50)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_an_interrupt_of_another_handler_is_not_dropped_either(monkeypatch):
-    def handler(number, frame):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
-    monkeypatch.setattr(single_module, "prepare", lambda *plan: PressesWhenFreed() and {})
-    before = signal.signal(signal.SIGINT, handler)
-    try:
-        with pytest.raises(KeyboardInterrupt, match="run was prepared, before its first step"):
-            la.integrate(la.Lagrangian(kepler, n=2), "simpson", **START, steps=50)
-        assert signal.getsignal(signal.SIGINT) is handler
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 IGNORED = """
@@ -127,12 +97,12 @@ def test_where_interrupts_are_ignored_runs_go_on(run, preparing):
     """A shell without job control starts jobs in the background with SIGINT ignored: Ctrl-C is for another program."""
     code = IGNORED.replace("PREPARING", str(preparing)).replace("MANY", str(run == "ensemble")).replace("RUN", run)
     command = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", sys.executable, "-W", "error", "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
 
 
 def test_the_command_line_says_it_too(monkeypatch, capsys):
-    monkeypatch.setattr(single_module, "prepare", lambda *plan: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(assembly, "prepare", lambda *plan: signal.raise_signal(signal.SIGINT))
     assert main(["run", "pendulum", "--method", "simpson", "--h", "0.1", "--t-end", "1"]) == 130
     assert "run was prepared" in capsys.readouterr().err
 
@@ -143,26 +113,22 @@ import numpy as np
 import leastaction as la
 from hostile_workers import kepler
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that runs the tests aside has Ctrl-C ignored
-system, rng = la.Lagrangian(kepler, n=2), np.random.default_rng(SEED)
+system, rng = la.Lagrangian(kepler, n=2), np.random.default_rng(int(sys.argv[1]))
 how = dict(q0=[1.0, 0.0], p0=[0.0, 1.1], h=0.01, steps=20_000, every=100)
 la.integrate(system, "simpson", **how)
 clock = time.perf_counter()
 la.integrate(system, "simpson", **how)
 usual = time.perf_counter() - clock
 told = 0
-for k in range(TRIALS):
+for k in range(int(sys.argv[2])):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         pressed = threading.Timer(rng.uniform(0, 1.2 * usual), os.kill, (os.getpid(), signal.SIGINT))
         try:
             pressed.start()
-            for _ in range(50):
+            while pressed.is_alive() and not caught:
                 la.integrate(system, "simpson", **how)
-                if caught:
-                    break
-            else:
-                print("lost")
+            pressed.join()
             told += any("interrupted" in str(w.message) for w in caught)
         except KeyboardInterrupt:
             told += 1
@@ -172,12 +138,7 @@ print(told)
 
 
 def at_any_moment(trials):
-    seed = int(np.random.default_rng().integers(2**31))
-    print(f"seed {seed}")
-    code = AT_ANY_MOMENT.replace("SEED", str(seed)).replace("TRIALS", str(trials))
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == [str(trials)], done.stdout
+    assert printed_by(AT_ANY_MOMENT, SEED, trials) == str(trials)
 
 
 def test_no_interrupt_is_lost():

@@ -1,7 +1,7 @@
 """Running: initial data, steps and times, thinning, parameters, dense output, interruption, and the same bits twice."""
 
 import hashlib
-import subprocess
+import signal
 import sys
 from pathlib import Path
 
@@ -10,23 +10,16 @@ import pytest
 import sympy as sp
 
 import leastaction as la
+from interrupts import pressed_after
 from leastaction.kernel import compile as kernel_compile
-from leastaction.run.checks import count_steps
+from leastaction.run.plan import count_steps
+from processes import printed_by
 from systems import case, double_pendulum, driven_pendulum
-
-HERE = Path(__file__).parent
 
 
 def run(name="inseparable", method="simpson", **how):
     system, q0, v0 = case(name)
     return la.integrate(system, method, q0, v0=v0, **({"h": 0.05, "steps": 40} | how))
-
-
-def in_a_fresh_process(code: str) -> str:
-    """What the code prints; it finds the tests' modules."""
-    done = subprocess.run([sys.executable, "-c", code], cwd=HERE, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
 
 
 @pytest.mark.parametrize("method", ["simpson", "P3N3Q6Gau", "rk4", "rk4-lagrange"])
@@ -242,43 +235,23 @@ def test_two_runs_give_the_same_bits():
     for method in ("simpson", "P5N5Q10Gau", "rk4"):
         a, b = run(method=method, steps=1000), run(method=method, steps=1000)
         assert a.q.tobytes() == b.q.tobytes() and a.p.tobytes() == b.p.tobytes()
-    first, second = in_a_fresh_process(FINGERPRINT), in_a_fresh_process(FINGERPRINT)
+    first, second = (printed_by(FINGERPRINT, folder=Path(__file__).parent) for _ in range(2))
     assert first == second and len(first) == hashlib.sha256().digest_size * 2
-
-
-INTERRUPTED = """
-import os, signal, threading, time, warnings
-import numpy as np
-from test_running import run
-short = run(steps=1000)
-
-def press():
-    # as soon as the run listens: the handler is then no longer Python's own
-    while signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        time.sleep(0.01)
-    time.sleep(0.2)
-    os.kill(os.getpid(), signal.SIGINT)
-
-threading.Thread(target=press, daemon=True).start()
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    path = run(steps=10**11, every=10**6)
-(warning,) = caught
-steps = path.stats["steps"]
-assert path.stats["interrupted"] and 0 < steps < 10**11
-assert str(warning.message).startswith(f"interrupted after {steps} of {10**11} steps; the path ends at t = ")
-assert np.isfinite(path.q).all() and (path.q[0] == short.q[0]).all()
-assert path.t[-1] == steps * path.h, (path.t[-1], steps * path.h)
-assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-again = run(steps=1000)
-assert (again.q == short.q).all()
-print("stopped")
-"""
 
 
 def test_ctrl_c_returns_what_there_is():
     """One interrupt ends a run that would take a day, between two pieces, and the path ends with the last step done."""
-    assert in_a_fresh_process(INTERRUPTED) == "stopped"
+    short = run(steps=1000)
+    with pressed_after(1000), pytest.warns(RuntimeWarning) as caught:
+        path = run(steps=10**11, every=10**6)
+    (warning,) = caught
+    steps = path.stats["steps"]
+    assert path.stats["interrupted"] and 0 < steps < 10**11
+    assert str(warning.message).startswith(f"interrupted after {steps} of {10**11} steps; the path ends at t = ")
+    assert np.isfinite(path.q).all() and (path.q[0] == short.q[0]).all()
+    assert path.t[-1] == steps * path.h
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert (run(steps=1000).q == short.q).all()
 
 
 def test_runs_in_threads():

@@ -1,13 +1,10 @@
 """The number of BLAS threads changes no step of a Lagrangian; archives of dense linear systems record the number."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 import leastaction as la
+from processes import printed_by
 from thrift import rest_slow
 
 BITS = "import sys; from hostile_workers import bits; print(bits(sys.argv[1]))"
@@ -16,10 +13,7 @@ BITS = "import sys; from hostile_workers import bits; print(bits(sys.argv[1]))"
 def printed(code, argument, threads):
     """What a process with so many BLAS threads prints."""
     names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-    environment = os.environ | dict.fromkeys(names, str(threads))
-    found = subprocess.run([sys.executable, "-c", code, argument], env=environment, capture_output=True, text=True)
-    assert found.returncode == 0, found.stderr
-    return found.stdout
+    return printed_by(code, argument, **dict.fromkeys(names, str(threads)))
 
 
 @pytest.mark.parametrize("kind", rest_slow(["path", "tangent", "rk4", "ensemble"], ["path"]))

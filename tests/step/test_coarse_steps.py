@@ -14,7 +14,7 @@ import pytest
 import leastaction as la
 from continuation import follow_many
 from rungs import solved_by
-from seeds import fresh_generator
+from seeds import generator
 from thrift import rest_slow
 
 pytestmark = pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")  # such steps are too long for that
@@ -184,7 +184,7 @@ def test_of_thousands_of_random_steps_few_stray(how, count):
     """Fresh ones in every run: before the sign of the determinant and the miss of predictions counted, 4 of 1,000 first
     steps did; before coarse steps were told by their pivots, 12 of 1,000 later ones (in kernels; elsewhere 5 to 25).
     """
-    rng = fresh_generator()
+    rng = generator()
     total = sum(counted(rng, n, method, count, (0.5, 10.0), 4, how) for n, method in CASES)
     print("first steps, astray, later steps, astray:", *total)
     first, strayed, later, strayed_later = total

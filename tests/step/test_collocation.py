@@ -22,6 +22,7 @@ from leastaction.step.form import step_of
 from leastaction.step.verdict import verdict
 from leastaction.systems.pace import paced
 from rungs import solved_by
+from systems import catalogued
 from thrift import rest_slow
 
 EPS = np.finfo(float).eps
@@ -173,9 +174,9 @@ def random_system(seed, n=3):
     return la.Lagrangian(L, n=n, force=F if seed % 3 else None), rng.normal(size=n), rng.normal(size=n)
 
 
-@pytest.mark.parametrize("s", rest_slow([*range(1, 9)], [2, 5, 8]))
+@pytest.mark.parametrize("s", rest_slow([*range(1, 9)], [2, 8]))
 @pytest.mark.parametrize("h", [0.05, 0.4])
-@pytest.mark.parametrize("seed", rest_slow([*range(6)], [1, 2]))
+@pytest.mark.parametrize("seed", rest_slow([*range(6)], [1]))
 def test_random_systems_take_the_steps_that_newton_takes(seed, h, s):
     """One trajectory with points side by side, and trajectories in lanes; coarse steps, too.
 
@@ -235,7 +236,7 @@ def test_few_iterations_and_no_doubt(name, method, h, most):
     """Where chords with one mass for all nodes took nine to thirteen iterations, and those that correct once five to
     seven, fewer are enough.
     """
-    problem = la.problems.get(name)
+    problem = catalogued(name)
     few, many = (
         la.integrate(problem.system, method, problem.q0, problem.p0, h=h, steps=steps, every=steps)
         for steps in (20, 1020)
@@ -249,7 +250,7 @@ def test_coarse_steps_begin_again_from_the_place_they_have_reached(method, h):
     """Predictions miss a third of such a step now and then. Chords contract nevertheless, to the root that Newton's
     iteration and continuation find; without a second beginning, three steps of a hundred were continued.
     """
-    problem = la.problems.get("double-pendulum")
+    problem = catalogued("double-pendulum")
     run = {"q0": problem.q0, "p0": problem.p0, "h": h}
     few, many = (la.integrate(problem.system, method, **run, steps=steps) for steps in (5, 305))
     assert few.stats["continued"] == many.stats["continued"]
@@ -271,7 +272,7 @@ def test_coarse_steps_are_predicted_by_the_motion_itself(name, method, h):
     """The last polynomial, prolonged, leads nowhere in a tenth of such steps, and continuation, which costs as much as
     hundreds of steps, had to find them. It finds the same roots.
     """
-    problem = la.problems.get(name)
+    problem = catalogued(name)
     run = la.integrate(problem.system, method, problem.q0, problem.p0, h=h, steps=60)
     assert run.stats["continued"] <= 1
     with solved_by("newton"):  # without kernels first steps do not march
@@ -286,7 +287,7 @@ def test_lanes_march(s):
     """First steps took 90 to 130 iterations, and those for which chords failed were continued: lanes follow the motion
     now, as one trajectory does. The roots are those that continuation finds.
     """
-    system, method = la.problems.get("double-pendulum").system, f"P{s}N{s}Q{2 * s}Gau"
+    system, method = catalogued("double-pendulum").system, f"P{s}N{s}Q{2 * s}Gau"
     q = np.random.default_rng(0).uniform(-0.5, 0.5, (40, 2))
     given = {"p0": np.zeros(2), "h": 0.02 * s, "threads": 1}
     paths = la.ensemble(system, method, q, **given, steps=100)
@@ -304,7 +305,7 @@ def even(q, v):
 
 
 def arenstorf(q):
-    mu = la.problems.get("arenstorf").params["mu"]
+    mu = catalogued("arenstorf").params["mu"]
     return 1 / np.sqrt(1 / ((q[0] + mu) ** 2 + q[1] ** 2) + 1 / ((q[0] - 1 + mu) ** 2 + q[1] ** 2))
 
 
@@ -339,7 +340,7 @@ def without_kernels(singles):
 @pytest.mark.parametrize("s", [4, 6, 8, 12])
 def test_single_steps_of_any_length_by_kernels(s):
     """Forwards and backwards, with the bits of tables that Python makes; the roots are those of the loops."""
-    problem, method = la.problems.get("double-pendulum"), f"P{s}N{s}Q{2 * s}Gau"
+    problem, method = catalogued("double-pendulum"), f"P{s}N{s}Q{2 * s}Gau"
     how = backend.backend(problem.system, la.method(method), 1)
     unit, powers = how.unit_tables
     for h in (0.3, -0.07, 1e-9):
@@ -406,7 +407,7 @@ def test_chords_that_stand_still_by_rounding_are_ended_by_newton():
     stand still. Newton's iteration ended them from the prediction, or continuation did; from the place where chords
     stand it always can, and from then on chords know what rounding does.
     """
-    problem = la.problems.get("lagrange-top")
+    problem = catalogued("lagrange-top")
     run = {"h": 10 / 52, "every": 2000, "steps": 2000}
     path = la.integrate(problem.system, "P8N8Q16Gau", problem.q0, problem.p0, **run)
     assert path.stats["continued"] == 0
@@ -418,13 +419,13 @@ def test_chords_that_stand_still_by_rounding_are_ended_by_newton():
 @pytest.mark.parametrize("degree", [5, 6, 8])
 def test_lanes_of_high_degree_take_chords(degree):
     """Newton's iteration as one kernel costs more there than the chords that a step takes."""
-    system = la.problems.get("double-pendulum").system
+    system = catalogued("double-pendulum").system
     assert {"inner", "outer"} <= programs.step_programs(system, gauss(degree)).kernels.keys()
 
 
 def energy_errors(steps, samples, count=32, method="P8N8Q16Gau"):
     """E(t) − E(0) of double pendulums with steps so short that truncation is far below ε; in units of ε E."""
-    system = la.problems.get("double-pendulum").system
+    system = catalogued("double-pendulum").system
     q0 = np.random.default_rng(0).uniform(-0.5, 0.5, (count, 2))
     paths = la.ensemble(system, method, q0, np.zeros_like(q0), h=0.03, steps=steps, every=steps // samples)
     energy = paths.energy()
@@ -452,7 +453,7 @@ def test_mass_chords_of_other_members_do_not_drift():
     """Forces of the increments before the last one let trajectories drift: by 5.5 ε on the average, 4.8 times its
     standard deviation.
     """
-    assert "inner" in programs.step_programs(la.problems.get("double-pendulum").system, la.method("P8N9Q16Lob")).kernels
+    assert "inner" in programs.step_programs(catalogued("double-pendulum").system, la.method("P8N9Q16Lob")).kernels
     errors = energy_errors(100_000, 1, 64, "P8N9Q16Lob")[:, -1]
     assert errors.std() < 8
     assert abs(errors.mean()) < 4 * errors.std() / np.sqrt(len(errors))
@@ -474,7 +475,7 @@ def test_the_loops_do_not_drift(rung, steps):
 @pytest.mark.slow
 def test_no_drift_of_single_runs_over_ten_million_steps():
     """Six double pendulums, each alone, the nodes of a step side by side."""
-    system, steps, errors = la.problems.get("double-pendulum").system, 10**7, []
+    system, steps, errors = catalogued("double-pendulum").system, 10**7, []
     for q0 in np.random.default_rng(1).uniform(-0.5, 0.5, (6, 2)):
         energy = la.integrate(system, "P8N8Q16Gau", q0, [0.0, 0.0], h=0.02, steps=steps, every=steps // 16).energy()
         errors.append((energy - energy[0]) / abs(energy[0]) / EPS)
@@ -485,7 +486,7 @@ def test_no_drift_of_single_runs_over_ten_million_steps():
 
 def test_chords_that_lead_astray_are_left_to_newton():
     """With an E that has the wrong sign they do not contract: Newton's iteration takes the same steps."""
-    problem = la.problems.get("double-pendulum")
+    problem = catalogued("double-pendulum")
     run = {"q0": problem.q0, "p0": problem.p0, "h": 0.05, "steps": 30}
     exact = la.integrate(problem.system, "P8N8Q16Gau", **run)
     backend.backend.cache_clear()
@@ -508,7 +509,7 @@ def test_large_systems_keep_the_mass_of_the_middle():
 
 def test_a_coordinate_that_never_moves_is_left_out_of_the_inverses():
     """The energy of a motion with a pace, a coordinate of mass 2³⁰⁰; heavy neighbours that move stay."""
-    problem = la.problems.get("kepler")
+    problem = catalogued("kepler")
     system = paced(problem.system, lambda q: np.sqrt(q[0] ** 2 + q[1] ** 2), FLOAT64)
     assert moving(step_of(system, la.method("P4N4Q8Gau"))) == (0, 1)
     for mass in (1e50, 1e70):
@@ -528,3 +529,12 @@ def test_energy_stays_where_predictions_lead_far_away():
     path = la.integrate(system, "P16N16Q32Gau", [0.5, 0.3], v0=[0.2, -0.1], h=1.575, steps=40_000, every=40_000)
     E = path.energy()
     assert abs(E[-1] - E[0]) < 200 * np.spacing(abs(E[0]))  # random rounding leaves some 20; a drift left 1500
+
+
+def test_a_degree_at_which_rounding_makes_real_shifts_of_a_pair():
+    """With s = 32 float64 finds two real eigenvalues where there is a pair, and one shift more."""
+    problem = la.problems.get("double-pendulum")
+    low, high = (
+        la.integrate(problem.system, f"P{s}N{s}Q{2 * s}Gau", [1.0, 1.0], [0.0, 0.0], h=0.1, steps=3) for s in (12, 32)
+    )
+    np.testing.assert_allclose(high.q, low.q, atol=1e-13)

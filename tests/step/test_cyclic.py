@@ -6,13 +6,14 @@ import pytest
 import leastaction as la
 from leastaction.backends.backend import backend
 from leastaction.backends.fused import programs
-from leastaction.problems.lagrange_top import lagrangian
+from leastaction.problems.tops import heavy_top as lagrangian
 from leastaction.step.cyclic import reduced
 from leastaction.step.form import step_of
 from leastaction.step.poles import steep
+from systems import catalogued
 from thrift import rest_slow
 
-TOP = la.problems.get("lagrange-top")
+TOP = catalogued("lagrange-top")
 
 
 def pendulum(q, v, m=1.3, l=0.8, g=9.81):
@@ -78,7 +79,7 @@ def test_a_force_on_a_coordinate_that_nothing_reads():
     "name, s",
     rest_slow(
         [(name, s) for name in SYSTEMS for s in (1, 3, 4, 8, 9)],
-        kept=[("top", 4), ("cart", 4), ("turning", 1), ("turning", 4)],
+        kept=[("top", 4), ("turning", 1)],
     ),
 )
 def test_it_is_the_same_step(name, s):
@@ -212,9 +213,7 @@ def test_small_pivots_are_seen_before_steps(fn, n):
 @pytest.mark.parametrize(
     "known, a", rest_slow([(k, a) for k in (True, False) for a in (0.0, 1e-9)], kept=[(True, 0.0), (False, 1e-9)])
 )
-@pytest.mark.parametrize(
-    "fn, n, method", [(constant, 3, "P4N4Q8Gau"), (constant, 3, "verlet"), (two, 3, "P4N4Q8Gau"), (one, 2, "P4N4Q8Gau")]
-)
+@pytest.mark.parametrize("fn, n, method", [(constant, 3, "verlet"), (two, 3, "P4N4Q8Gau"), (one, 2, "P4N4Q8Gau")])
 def test_small_pivots_are_seen_in_steps(fn, n, method, known, a):
     """A regular mass that is not definite may have a part that is singular, or nearly so: always, or for some
     parameters alone."""

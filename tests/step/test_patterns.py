@@ -9,6 +9,7 @@ import leastaction as la
 from leastaction.backends.shift_tables import pattern_of
 from leastaction.step.form import step_of
 from rungs import solved_by
+from thrift import rest_slow
 
 STIFF = 400.0
 
@@ -57,7 +58,7 @@ def size(pairs):
 
 @pytest.mark.parametrize("kind", [springs, turning, linear])
 @pytest.mark.parametrize("name", PATTERNS)
-@pytest.mark.parametrize("s", [2, 5, pytest.param(18, marks=pytest.mark.slow)])  # 18: more shifts than a vector holds
+@pytest.mark.parametrize("s", rest_slow([2, 5, 18], [5]))  # 18: more shifts than a vector holds
 def test_shifted_chords_give_newtons_steps(kind, name, s):
     pairs = PATTERNS[name]
     system, n = la.Lagrangian(partial(kind, pairs=pairs), n=size(pairs)), size(pairs)

@@ -9,7 +9,7 @@ import pytest
 
 import leastaction as la
 from continuation import follow_beside_poles
-from seeds import fresh_generator
+from seeds import generator
 from thrift import rest_slow
 
 # Such steps are too long for that, and warn.
@@ -74,7 +74,7 @@ def strays(method, g, h, states):
     "s, groups", rest_slow([(4, 1), (6, 1), *((s, 5) for s in (4, 5, 6, 8, 12))], kept=[(4, 1), (6, 1)])
 )
 def test_no_step_leaps_over_a_pole(s, groups, how):
-    rng, method, steps = fresh_generator(), f"P{s}N{s}Q{2 * s}Gau", 0
+    rng, method, steps = generator(), f"P{s}N{s}Q{2 * s}Gau", 0
     drawn = 0
     while drawn < groups or steps < 8 * groups:  # with a long h all runs of a group may fail, as they should
         g, h = rng.uniform(0.0, 2.0), rng.uniform(0.3, 1.2)
@@ -94,7 +94,7 @@ def test_momenta_that_are_zero_let_a_motion_pass(momentum):
     np.testing.assert_allclose(path.q[:, 0], known.q[:, 0], atol=1e-11)
 
 
-@pytest.mark.parametrize("method", ["P4N4Q8Gau", "P8N8Q16Gau"])
+@pytest.mark.parametrize("method", rest_slow(["P4N4Q8Gau", "P8N8Q16Gau"], ["P8N8Q16Gau"]))
 def test_chance_does_not_stop_a_motion_at_a_pole(method):
     """However near to a pole a place between two nodes is. The seed is fixed: a node itself, at the distance x, sees
     the force p_φ²/x³, and one of some thousand runs has a node so near that its step cannot be solved.

@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 
 import leastaction as la
 from random_lagrangians import Words, random_lagrangian
-from seeds import fresh_generator
+from seeds import generator
 
 FEW, MANY = 1, 40
 T = 0.8
@@ -85,9 +85,9 @@ def check(rng, count):
 
 
 def test_random_constraints():
-    check(fresh_generator(), FEW)
+    check(generator(), FEW)
 
 
 @pytest.mark.slow
 def test_random_constraints_at_length():
-    check(fresh_generator(), MANY)
+    check(generator(), MANY)

@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 
 import leastaction as la
 from random_lagrangians import Words, random_lagrangian
-from seeds import fresh_generator
+from seeds import generator
 
 FEW, MANY = 2, 60
 T = 1.5
@@ -44,9 +44,9 @@ def check(rng, count):
 
 
 def test_random_lagrangians():
-    check(fresh_generator(), FEW)
+    check(generator(), FEW)
 
 
 @pytest.mark.slow
 def test_random_lagrangians_at_length():
-    check(fresh_generator(), MANY)
+    check(generator(), MANY)

@@ -20,7 +20,7 @@ import pytest
 import leastaction as la
 from leastaction.methods.quadrature import READY
 from rungs import solved_by
-from seeds import fresh_generator
+from seeds import generator
 
 FEW, MANY = 1, 30
 STEPS = 4
@@ -129,9 +129,9 @@ def check(rng, count):
 
 
 def test_every_rung_and_every_backend_gives_the_same_steps():
-    check(fresh_generator(), FEW)
+    check(generator(), FEW)
 
 
 @pytest.mark.slow
 def test_every_rung_and_every_backend_gives_the_same_steps_of_many():
-    check(fresh_generator(), MANY)
+    check(generator(), MANY)

@@ -11,8 +11,9 @@ import leastaction as la
 from leastaction.backends import backend
 from leastaction.backends.fused import programs
 from leastaction.step.verdict import EPS
-from leastaction.systems.regularity import dominant, equilibrated
-from seeds import fresh_generator
+from leastaction.systems.mechanics import dominant, equilibrated
+from seeds import generator
+from thrift import rest_slow
 
 ALONE = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
 
@@ -39,8 +40,10 @@ def test_velocities_of_unlike_momenta():
     np.testing.assert_allclose(v, [1.0, 2**-0.5], rtol=1e-15)
 
 
-@pytest.mark.parametrize("V", [1e12, 1e16, 1e100])
-@pytest.mark.parametrize("method", ["midpoint", "simpson", "P4N4Q8Gau", "P8N8Q16Gau"])
+@pytest.mark.parametrize("V", [1e16, 1e100])
+@pytest.mark.parametrize(
+    "method", rest_slow(["midpoint", "simpson", "P4N4Q8Gau", "P8N8Q16Gau"], ["simpson", "P8N8Q16Gau"])
+)
 def test_a_fast_neighbour_does_not_hide_a_pendulum(method, V):
     """Fused and by the loops, one alone and in lanes."""
     alone = la.integrate(ALONE, method, [1.0], v0=[0.3], h=0.1, steps=30)
@@ -91,7 +94,9 @@ def scaled(q, v, a, c):
     return c * (T + 9.81 * (2 * np.cos(x[0]) + np.cos(x[1])))
 
 
-@pytest.mark.parametrize("method", ["midpoint", "simpson", "P4N4Q8Gau", "P8N8Q16Gau"])
+@pytest.mark.parametrize(
+    "method", rest_slow(["midpoint", "simpson", "P4N4Q8Gau", "P8N8Q16Gau"], ["simpson", "P8N8Q16Gau"])
+)
 def test_changes_of_units_leave_the_errors_as_they_are(method):
     """Coordinates and L in units of 10^±100: the motion is the same to round-off, and so is the work."""
     system = la.Lagrangian(scaled, n=2, params={"a": np.ones(2), "c": 1.0})
@@ -221,7 +226,7 @@ def pulled(q, v):
 
 
 @pytest.mark.parametrize("pair", [driven, pulled])
-@pytest.mark.parametrize("method", ["midpoint", "simpson", "P4N4Q8Gau"])
+@pytest.mark.parametrize("method", rest_slow(["midpoint", "simpson", "P4N4Q8Gau"], ["simpson"]))
 def test_each_sets_the_next_in_motion(method, pair):
     """Five coordinates of a sum: an iteration finds the step of a coordinate when it knows that of the one before."""
     n, pairs = 5, [[i, i + 1] for i in range(4)]
@@ -241,14 +246,14 @@ def test_each_sets_the_next_in_motion(method, pair):
         np.testing.assert_allclose(sum_of_terms.q, path.q, rtol=0, atol=1e-13)
 
 
-@pytest.mark.parametrize("M", [1.0, 1e6, 1e16, 1e30, 1e100, 1e-12])
+@pytest.mark.parametrize("M", rest_slow([1.0, 1e6, 1e16, 1e30, 1e100, 1e-12], [1e16, 1e100, 1e-12]))
 def test_velocities_of_unlike_momenta_in_sums(M):
     """A light coordinate whose momentum is not linear needs iterations that a heavy one does not."""
 
     def L(q, v):
         return 0.5 * M * (1 + 0.3 * np.cos(q[0])) * v[0] ** 2 + 0.5 * v[1] ** 2 + 0.25 * v[1] ** 4 + np.cos(q[1])
 
-    system, rng = la.Lagrangian.sum([la.Term(L, over=[[0, 1]])], n=2), fresh_generator()
+    system, rng = la.Lagrangian.sum([la.Term(L, over=[[0, 1]])], n=2), generator()
     for q, v in zip(rng.uniform(-1, 1, (50, 2)), rng.uniform(-1, 1, (50, 2)) * [1, 5], strict=True):
         np.testing.assert_allclose(system.velocity(q, system.momentum(q, v)), v, rtol=1e-13, atol=1e-15)
     whole = la.Lagrangian(L, n=2)

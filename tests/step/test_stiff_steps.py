@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from seeds import fresh_generator
+from seeds import generator
 from thrift import rest_slow
 
 pytestmark = pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")  # such steps are too long for that
@@ -38,7 +38,7 @@ def states(run):
 
 def test_midpoint_steps_satisfy_their_equations():
     """q₁ − q₀ = h p₀ + ½ h² f((q₀ + q₁)/2), whose root is the only one, since U is convex."""
-    rng = fresh_generator()
+    rng = generator()
     solved = 0
     for _ in range(12):
         n, k, fast = int(rng.choice([2, 6])), 10.0 ** rng.uniform(-3, 9), 10.0 ** rng.uniform(0, 3)
@@ -59,7 +59,7 @@ def test_midpoint_steps_satisfy_their_equations():
 @pytest.mark.parametrize("method", rest_slow(["midpoint", "simpson", "P3N3Q6Gau"], ["midpoint"]))
 def test_long_runs_are_those_of_more_digits(method):
     """Root by root: what float64 computes is what 30 digits do, as long as rounding has not grown."""
-    rng = fresh_generator()
+    rng = generator()
     for fast in (3.0, 100.0):
         n, k = 2, 1e6
         h = fast / (2 * k**0.5)

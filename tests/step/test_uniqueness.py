@@ -14,7 +14,7 @@ from leastaction.backends.fused import programs, stiff, uniqueness
 from leastaction.backends.fused.uniqueness import firmness, nearness, one_root
 from leastaction.step.form import samples, stencils, step_of
 from leastaction.step.kronecker import kronecker_of
-from seeds import fresh_generator
+from seeds import generator
 
 pytestmark = pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")  # stiff steps are too long for that
 
@@ -130,7 +130,7 @@ def test_a_root_that_is_not_shown_is_no_prediction(monkeypatch):
 @pytest.mark.slow
 def test_roots_of_stiff_steps_are_those_of_continuation():
     """Random sizes, degrees, masses, stiffness and speeds."""
-    rng, steps, astray = fresh_generator(), 0, 0
+    rng, steps, astray = generator(), 0, 0
     for _ in range(40):
         n, s = int(rng.choice([2, 4, 6, 8, 12])), int(rng.integers(1, 9))
         method, kind = f"P{s}N{s}Q{2 * s}Gau", str(rng.choice(["cosines", "quartic"]))

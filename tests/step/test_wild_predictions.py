@@ -10,6 +10,7 @@ import pytest
 import leastaction as la
 from leastaction.backends import backend
 from leastaction.backends.fused import march, separable
+from systems import catalogued
 
 
 def pendulums(q, v, k):
@@ -36,7 +37,7 @@ def test_encounters_are_not_continued(marches, monkeypatch):
     if not marches:
         monkeypatch.setattr(march, "MOST_SEPARABLE", 0)
     backend.backend.cache_clear()
-    problem, method, h = la.problems.get("kepler"), "P16N16Q32Gau", 32 / 52
+    problem, method, h = catalogued("kepler"), "P16N16Q32Gau", 32 / 52
     path = la.integrate(problem.system, method, problem.q0, problem.p0, h=h, steps=52)
     assert path.stats["continued"] == 0
     single = la.ensemble(problem.system, method, path.q[:-1], path.p[:-1], h=h, steps=1)
@@ -45,7 +46,7 @@ def test_encounters_are_not_continued(marches, monkeypatch):
 
 def test_a_landing_too_early_changes_nothing(monkeypatch):
     """Where the kicks after one iteration do not do, the iteration goes on as if nobody had looked at them."""
-    problem = la.problems.get("kepler")
+    problem = catalogued("kepler")
 
     def run():
         backend.backend.cache_clear()

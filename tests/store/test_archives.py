@@ -13,7 +13,7 @@ import pytest
 
 import leastaction as la
 from hostile_workers import kepler, race
-from seeds import fresh_generator
+from seeds import generator
 
 FLIPS = 60  # of single characters; `slow` tries so many times more
 RACES = 6
@@ -60,17 +60,17 @@ def flips(folder, whole, names, rng, count):
 
 
 def test_flips_in_the_header_are_noticed(tmp_path, archives):
-    flips(tmp_path, archives, "zarr.json", fresh_generator(), FLIPS)
+    flips(tmp_path, archives, "zarr.json", generator(), FLIPS)
 
 
 def test_flips_in_the_metadata_of_arrays_are_noticed(tmp_path, archives):
-    flips(tmp_path, archives, "*/zarr.json", fresh_generator(), FLIPS)
+    flips(tmp_path, archives, "*/zarr.json", generator(), FLIPS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("names", ["zarr.json", "*/zarr.json"])
 def test_flips_are_noticed_at_length(tmp_path, archives, names):
-    flips(tmp_path, archives, names, fresh_generator(), FLIPS * MORE)
+    flips(tmp_path, archives, names, generator(), FLIPS * MORE)
 
 
 def test_another_step_in_the_header_is_no_other_step_of_the_run(tmp_path, archives):

@@ -2,8 +2,6 @@
 
 import random
 import shutil
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -11,7 +9,9 @@ import pytest
 
 import leastaction as la
 from hostile_workers import STORED_RUNS
-from seeds import fresh_generator
+from processes import PATIENCE, started, wait_for
+from seeds import generator
+from systems import catalogued
 
 CODE = "import sys; from hostile_workers import stored_run; stored_run(sys.argv[1], sys.argv[2])"
 
@@ -32,7 +32,11 @@ def _bits(x):
 
 def start(kind, file):
     """A run in a process of its own: with the same libraries and threads every time."""
-    return subprocess.Popen([sys.executable, "-c", CODE, kind, str(file)])
+    return started(CODE, kind, file)
+
+
+def begun_or_ended(file, process):
+    wait_for(lambda: (file / "checkpoint" / "state").exists() or process.poll() is not None)
 
 
 def kill_and_resume(kind, file, rng):
@@ -43,21 +47,18 @@ def kill_and_resume(kind, file, rng):
     kills = 0
     while rng.random() < 0.7 or not file.exists():
         process = start(kind, file)
-        begun = time.monotonic()
-        while not (file / "checkpoint" / "state").exists() and process.poll() is None:
-            assert time.monotonic() - begun < 120
-            time.sleep(0.01)
+        begun_or_ended(file, process)
         time.sleep(rng.uniform(0, 0.6))
         kills += process.poll() is None
         process.kill()
         process.wait()
-    assert start(kind, file).wait(120) == 0
+    assert start(kind, file).wait(PATIENCE) == 0
     return kills
 
 
 def killed(kind, folder, rng, kills):
     """At least so many kills of one kind of run; how many there were."""
-    assert start(kind, folder / "whole").wait(120) == 0
+    assert start(kind, folder / "whole").wait(PATIENCE) == 0
     wanted, done, k = arrays(la.open(folder / "whole")), 0, 0
     while done < kills:
         file = folder / f"run-{k}"
@@ -70,7 +71,7 @@ def killed(kind, folder, rng, kills):
 
 def test_killed_runs_go_on_to_the_last_bit(tmp_path):
     """One kind of run, another every time."""
-    rng = random.Random(int(fresh_generator().integers(2**31)))
+    rng = random.Random(int(generator().integers(2**31)))
     killed(rng.choice(STORED_RUNS), tmp_path, rng, 1)
 
 
@@ -78,7 +79,7 @@ def test_killed_runs_go_on_to_the_last_bit(tmp_path):
 @pytest.mark.parametrize("kind", STORED_RUNS)
 def test_killed_runs_go_on_to_the_last_bit_at_length(kind, tmp_path):
     """Some hundred kills at random moments, over all kinds."""
-    rng = random.Random(int(fresh_generator().integers(2**31)))
+    rng = random.Random(int(generator().integers(2**31)))
     print(f"{kind}: {killed(kind, tmp_path, rng, 7)} kills")
 
 
@@ -102,10 +103,10 @@ la.integrate(kepler.system, "simpson", kepler.q0, kepler.p0, h=0.01, steps=300, 
 
 def test_a_run_killed_before_its_first_steps_are_written_is_none_or_goes_on(tmp_path):
     """Killed while its archive is made there is none; killed after that, before any step, `la.resume` does them all."""
-    kepler, file = la.problems.get("kepler"), tmp_path / "run"
+    kepler, file = catalogued("kepler"), tmp_path / "run"
     start = {"q0": kepler.q0, "p0": kepler.p0, "h": 0.01, "steps": 300}
     whole = la.integrate(kepler.system, "simpson", **start)
     for name in ("state", "chunk-"):
-        assert subprocess.run([sys.executable, "-c", STOPPED_AT, name, str(file)], timeout=300).returncode == 9
+        assert started(STOPPED_AT, name, file).wait(PATIENCE) == 9
         assert file.exists() == (name == "chunk-")
     assert np.array_equal(la.resume(file).q, whole.q)

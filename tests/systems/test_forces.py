@@ -15,6 +15,7 @@ import leastaction as la
 from leastaction.errors import TraceError
 from leastaction.methods import Galerkin
 from leastaction.methods.quadrature import gauss, lobatto
+from systems import catalogued
 
 VALUES = {"m": 1.0, "g": 1.0, "c": 0.3, "w": 1.3}
 
@@ -102,7 +103,7 @@ def test_viscous_damping():
 
 @pytest.mark.parametrize("name", ["simpson", "P3N3Q6Gau", "P4N5Q8Lob"])
 def test_quadratic_drag(name):
-    found = la.analysis.convergence(la.problems.get("quadratic-drag"), name, [1.0, 0.5, 0.25], t_end=4.0, digits=40)
+    found = la.analysis.convergence(catalogued("quadratic-drag"), name, [1.0, 0.5, 0.25], t_end=4.0, digits=40)
     assert abs(found.order - la.method(name).order) < 0.2
 
 
@@ -264,7 +265,7 @@ def test_tools_that_need_conservation_refuse_forces():
 
 def test_lyapunov_exponents_tell_the_contraction():
     """Their sum is the divergence of the flow: −2β for friction 2β v."""
-    problem = la.problems.get("damped-driven-pendulum")
+    problem = catalogued("damped-driven-pendulum")
     found = la.analysis.lyapunov(problem.system, "simpson", problem.q0, problem.p0, h=0.01, steps=2000)
     assert found.exponents.sum() == pytest.approx(-2 * problem.params["beta"], rel=1e-6)
     assert "changes volumes" in repr(found)
@@ -348,7 +349,7 @@ def test_damped_driven_pendulum_doubles_its_period(gamma, period):
 
 
 def test_van_der_pol_returns_after_its_period():
-    problem = la.problems.get("van-der-pol")
+    problem = catalogued("van-der-pol")
     data = problem.data(44)
     with mpmath.workdps(44):
         h = data.period / 80

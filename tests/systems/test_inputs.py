@@ -16,6 +16,7 @@ from leastaction.methods import Galerkin
 from leastaction.methods.quadrature import gauss, lobatto
 from leastaction.numbers.rounding import reals
 from leastaction.results.looks import look
+from systems import catalogued
 from thrift import rest_slow
 
 VALUES = {"m": 1.0, "g": 1.0, "c": 0.3}
@@ -743,7 +744,7 @@ def test_tools_that_bring_no_inputs_say_so():
 
 
 def test_the_cart_is_drawn(tmp_path):
-    problem = la.problems.get("cart-pole")
+    problem = catalogued("cart-pole")
     assert la.problems.driven() == ("cart-pole",) and "cart-pole" not in la.problems.names()
     path = la.integrate(
         problem.system, "simpson", problem.q0, problem.p0, h=0.02, steps=50, inputs={"u": np.ones((50, 1))}
@@ -758,7 +759,7 @@ def test_the_cart_is_drawn(tmp_path):
 
 def test_the_tangent_of_some_steps_takes_inputs():
     """The derivative of two driven steps is that which a run carries along; by a parameter, too."""
-    cart = la.problems.get("cart-pole")
+    cart = catalogued("cart-pole")
     driven = {"inputs": {"u": [[1.0], [-2.0]]}, "steps": 2}
     found = la.tangent(cart.system, "P3N3Q6Gau", cart.q0, cart.p0, 0.05, **driven)
     path = la.integrate(cart.system, "P3N3Q6Gau", cart.q0, cart.p0, h=0.05, tangent="all", **driven)

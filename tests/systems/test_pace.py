@@ -15,6 +15,7 @@ import leastaction.run.plan
 from leastaction.errors import TraceError
 from leastaction.numbers.rounding import FLOAT64
 from leastaction.systems.pace import OWN, paced
+from systems import catalogued
 
 
 def kepler(q, v, k):
@@ -112,8 +113,9 @@ def test_the_last_step_is_a_shorter_one(method, sign):
     assert path.stats["steps"] == other.stats["steps"] == len(path.t) - 2
 
 
-@pytest.mark.parametrize("how", ["alone", "beside an event", "in lanes"])
-@pytest.mark.parametrize("h", [0.07, -0.07])
+@pytest.mark.parametrize(
+    ("how", "h"), [("alone", 0.07), ("alone", -0.07), ("beside an event", -0.07), ("in lanes", 0.07)]
+)
 def test_a_run_may_end_where_a_step_does(h, how):
     """By rounding a step may end just before the end of the run, and the next one begin behind it: such ends were
     missed, and the runs went on for a million steps.
@@ -442,7 +444,7 @@ def test_automatic_pace_of_each_trajectory():
     free = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2, n=1)
     with pytest.raises(ValueError, match="L has no frequency at"):
         la.integrate(free, "simpson", [1.0], [0.0], h=0.1, steps=3, pace="auto")
-    stars = la.problems.get("pleiades")
+    stars = catalogued("pleiades")
     with pytest.raises(ValueError, match="minutes to compile"):
         la.integrate(stars.system, "simpson", stars.q0, stars.p0, h=0.1, steps=3, pace="auto")
 

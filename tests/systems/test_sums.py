@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
+from interrupts import pressed_after
 from leastaction.backends import cells, summands
 from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.backends.stepper import Start
@@ -19,6 +20,7 @@ from leastaction.backends.tables import cut
 from leastaction.backends.trajectories import HELPER
 from leastaction.events.motion import DetachedMotion
 from leastaction.methods.registry import family
+from systems import catalogued
 from thrift import rest_slow
 
 N = 7
@@ -303,27 +305,15 @@ def test_threads_end_with_a_run_that_fails():
 
 
 def test_ctrl_c_ends_threads():
-    code = """
-import os, signal, threading, warnings
-import numpy as np
-import leastaction as la
-from leastaction.backends.trajectories import HELPER
-n = 40_000
-i = np.arange(n - 1)
-springs = la.Term(lambda q, v: -np.cosh(q[1] - q[0]), over=np.stack([i, i + 1], axis=1))
-chain = la.Lagrangian.sum([la.Term(lambda q, v: 0.5 * v[0] ** 2, over=np.arange(n)), springs], n=n)
-how = dict(q0=np.sin(np.arange(n)), v0=np.zeros(n), h=0.1, threads=2)
-la.integrate(chain, "stormer-verlet", **how, steps=10)
-threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-with warnings.catch_warnings(record=True):
-    warnings.simplefilter("always")
-    path = la.integrate(chain, "stormer-verlet", **how, steps=10**9, every=10**9)
-assert path.stats["interrupted"] and path.t[-1] > 0.1
-assert not any(thread.name == HELPER for thread in threading.enumerate())
-print("stopped")
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert done.stdout.strip() == "stopped", done.stderr
+    n = 40_000
+    i = np.arange(n - 1)
+    springs = la.Term(lambda q, v: -np.cosh(q[1] - q[0]), over=np.stack([i, i + 1], axis=1))
+    chain = la.Lagrangian.sum([la.Term(lambda q, v: 0.5 * v[0] ** 2, over=np.arange(n)), springs], n=n)
+    how = {"q0": np.sin(np.arange(n)), "v0": np.zeros(n), "h": 0.1, "threads": 2}
+    with pressed_after(2), pytest.warns(RuntimeWarning, match="interrupted"):
+        path = la.integrate(chain, "stormer-verlet", **how, steps=10**9, every=10**9)
+    assert path.stats["interrupted"] and path.t[-1] > 0.1
+    assert not any(thread.name == HELPER for thread in threading.enumerate())
 
 
 def test_threads_are_a_positive_number():
@@ -889,7 +879,7 @@ def test_the_picture_of_the_cloth_has_all_of_it(tmp_path):
 
 
 def test_n_bodies_are_the_problem_of_the_same_bodies():
-    known = la.problems.get("outer-solar-system")
+    known = catalogued("outer-solar-system")
     masses = [float(value) for key, value in known.params.items() if key != "G"]
     q, p = known.q0.reshape(-1, 3), known.p0.reshape(-1, 3)
     bodies = la.problems.n_body(masses, q, p / np.array(masses)[:, None], G=float(known.params["G"]))

@@ -9,7 +9,7 @@ import pytest
 import leastaction as la
 from leastaction.linear import Quadratic
 from leastaction.numbers.rounding import FLOAT64
-from leastaction.systems.clock import Clock
+from leastaction.systems.defaults import Clock
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.pace import Paced, paced
 from leastaction.systems.protocol import NonlinearSystem, System

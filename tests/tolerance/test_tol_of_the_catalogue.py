@@ -14,11 +14,12 @@ import pytest
 
 import leastaction as la
 from leastaction.tolerance.ladder import DEGREES, member
-from seeds import fresh_generator
+from seeds import generator
+from systems import catalogued
 from tolerances import error_of
 
 NAMES = la.problems.names()
-QUICK = [name for name in NAMES if la.problems.get(name).system.m == 0]  # constraints take seconds to compile
+QUICK = [name for name in NAMES if catalogued(name).system.m == 0]  # constraints take seconds to compile
 KNOWN = 0.1  # of tol, by which two runs of the truth may differ
 HALVINGS = 6
 BESIDE = 0.01  # of the largest number of the start, or of each
@@ -58,7 +59,7 @@ def verdict(name, random):
     """Whether a random tolerance was kept, told to be missed or missed silently; "unknown" if the truth is not known
     well enough, as of chaos.
     """
-    problem = la.problems.get(name)
+    problem = catalogued(name)
     tol, t_end = 10 ** random.uniform(-10, -3), float(random.uniform(0.5, 6)) * (problem.period or 1.0)
     own = problem.has_exact and bool(random.integers(2))
     start = {"q0": problem.q0, "p0": problem.p0}
@@ -81,7 +82,7 @@ def verdict(name, random):
 
 def test_some_tolerances_of_the_catalogue():
     """Three problems without constraints, drawn in every run of the tests."""
-    random = fresh_generator()
+    random = generator()
     found = Counter(verdict(str(name), random) for name in random.choice(QUICK, 3, replace=False))
     assert not found["SILENT"]
 
@@ -89,7 +90,7 @@ def test_some_tolerances_of_the_catalogue():
 @pytest.mark.slow
 def test_tolerances_of_the_catalogue():
     """95 of 100 are kept, and those that are missed are told."""
-    random = fresh_generator()
+    random = generator()
     found = Counter(verdict(name, random) for name in 3 * NAMES)
     print(found)
     assert not found["SILENT"]

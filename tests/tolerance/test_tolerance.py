@@ -11,7 +11,8 @@ import pytest
 
 import leastaction as la
 from leastaction.tolerance import constants
-from seeds import fresh_generator
+from seeds import generator
+from systems import catalogued
 from thrift import rest_slow
 from tolerances import error_of
 
@@ -38,7 +39,7 @@ def relaxation_oscillator():
 )
 def test_tolerances_are_kept(name, tol):
     """Beside formulas; and the error that is told is no smaller than the true one."""
-    problem = la.problems.get(name)
+    problem = catalogued(name)
     t_end = 3.7 * (problem.period or 1.0)
     path = la.integrate(problem.system, q0=problem.q0, p0=problem.p0, t_end=t_end, tol=tol)
     assert error_of(path, problem.exact(t_end)[0]) <= path.advice.reached + 1e-15
@@ -49,7 +50,7 @@ def test_tolerances_are_kept(name, tol):
 @pytest.mark.parametrize(("cases", "allowed"), [(8, 0), pytest.param(100, 5, marks=pytest.mark.slow)])
 def test_random_starts(cases, allowed):
     """Of random pendulums and ellipses, 95 of 100 keep the tolerance, and those that do not say so."""
-    random, missed, silent = fresh_generator(), 0, 0
+    random, missed, silent = generator(), 0, 0
     for case in range(cases):
         tol, periods = 10 ** random.uniform(-11, -3), float(random.uniform(2, 30))
         if case % 2:
@@ -78,7 +79,7 @@ def test_runs_that_agree_by_chance():
     """With 400 and with 500 steps the four-bar linkage ends in the same wrong place, 7·10⁻⁷ off: the run before, with
     256 steps, shows that their difference of 10⁻⁸ is not the error.
     """
-    problem = la.problems.get("four-bar-linkage")
+    problem = catalogued("four-bar-linkage")
     start = {"q0": problem.q0, "p0": problem.p0, "t_end": 5.3}
     fine = la.integrate(problem.system, "P4N4Q8Gau", **start, h=5.3 / 4000)
     for tol in (1e-6, 1e-7):
@@ -96,7 +97,7 @@ def test_a_comet():
 @pytest.mark.slow
 def test_close_encounters():
     """Three bodies that nearly collide, until t = 70: x and y of the first body there are known by 60 digits."""
-    problem = la.problems.get("pythagorean")
+    problem = catalogued("pythagorean")
     path = la.integrate(problem.system, q0=problem.q0, p0=problem.p0, t_end=70.0, tol=1e-3)
     assert path.advice.chosen.pace == "auto"
     assert np.abs(path.q[-1, :2] - [6.93346359901, 20.26180430595]).max() <= path.advice.reached * path.advice.size
@@ -112,7 +113,7 @@ def test_a_pace_of_ones_own(unit):
 
 
 def test_forces_explicit_time_and_the_way_back():
-    damped = la.problems.get("quadratic-drag")
+    damped = catalogued("quadratic-drag")
     path = la.integrate(damped.system, q0=damped.q0, p0=damped.p0, t_end=1.0, tol=1e-9)
     assert error_of(path, damped.exact(1.0)[0]) <= 1e-9
     comet = la.problems.get("kepler", eccentricity="0.9")
@@ -125,7 +126,7 @@ def test_forces_explicit_time_and_the_way_back():
     far = la.integrate(driven, "P8N8Q16Gau", **start, h=1 / 2000, every=LAST)
     near = la.integrate(driven, **start, tol=1e-8, pace="auto")
     assert error_of(near, far.q[-1]) <= 1e-8 and near.stats["steps"] < 200
-    kepler = la.problems.get("kepler")
+    kepler = catalogued("kepler")
     q, p = kepler.exact(2.0)
     back = la.integrate(kepler.system, q0=q, p0=p, t0=2.0, t_end=0.0, tol=1e-9)
     assert error_of(back, kepler.q0) <= 1e-9
@@ -164,7 +165,7 @@ def test_walls_and_ends_belong_to_the_motion():
 
 def test_an_event_that_ends_a_chaotic_run_early():
     """Nobody can follow this motion until t = 200, but it is asked for until its first crossing alone."""
-    problem = la.problems.get("double-pendulum-chaotic")
+    problem = catalogued("double-pendulum-chaotic")
     down = {"down": la.Event(lambda q, p: q[0], stop=True)}
     start = {"q0": problem.q0, "p0": problem.p0, "t_end": 200.0, "events": down}
     path = la.integrate(problem.system, **start, tol=1e-9)  # a warning would fail the test
@@ -178,7 +179,7 @@ def test_the_time_of_a_stop_is_judged(tol):
     """Runs that an event stops end on its surface, however wrong they are; they differ by when they come there."""
     stop = {"stop": la.Event(lambda q, p: q[0], stop=True)}
     start = {"q0": [2.0], "v0": [0.0], "t_end": 1.0, "events": stop}
-    system = la.problems.get("pendulum").system
+    system = catalogued("pendulum").system
     fine = la.integrate(system, "P8N8Q16Gau", **start, h=0.01)
     for output in (None, [0]):
         path = la.integrate(system, **start, tol=tol, output=output)
@@ -220,7 +221,7 @@ def test_a_motion_below_rounding():
 
 def test_a_coarse_tolerance_of_a_chaotic_motion():
     """Rounding that stays below a tolerance of a tenth is no reason to look at an earlier time."""
-    problem = la.problems.get("double-pendulum-chaotic")
+    problem = catalogued("double-pendulum-chaotic")
     path = la.integrate(problem.system, q0=problem.q0, p0=problem.p0, t_end=10.0, tol=0.1)
     fine = la.integrate(problem.system, "P8N8Q16Gau", problem.q0, problem.p0, h=0.005, t_end=10.0, every=LAST)
     assert path.advice.horizon is None and error_of(path, fine.q[-1]) <= path.advice.reached <= 0.1
@@ -229,7 +230,7 @@ def test_a_coarse_tolerance_of_a_chaotic_motion():
 @pytest.mark.parametrize("digits", [None, pytest.param(30, marks=pytest.mark.slow)])
 def test_chaos_is_told(digits, tmp_path):
     """Where positions cannot be promised until the end: until when they are right, and how well the energy is kept."""
-    problem, tol, t_end = la.problems.get("double-pendulum-chaotic"), 1e-9, 100.0
+    problem, tol, t_end = catalogued("double-pendulum-chaotic"), 1e-9, 100.0
     start = {"q0": problem.q0, "p0": problem.p0}
     with pytest.warns(RuntimeWarning, match=f"the tolerance {tol:g} was missed.*until t = .*the energy"):
         path = la.integrate(problem.system, **start, t_end=t_end, tol=tol)
@@ -255,7 +256,7 @@ def test_chaos_is_told(digits, tmp_path):
 
 def test_a_chaotic_motion_for_long():
     """The time until which the tolerance can be kept is a small part of the run, and is found by looking closer."""
-    problem = la.problems.get("double-pendulum-chaotic")
+    problem = catalogued("double-pendulum-chaotic")
     advice = la.advise(problem.system, problem.q0, problem.p0, t_end=2000.0, tol=1e-9)
     assert 5 < advice.horizon < 20 and advice.rate > 0 and advice.reached > 0.01
 
@@ -264,7 +265,7 @@ def test_a_run_that_is_not_made_twice_is_not_claimed(monkeypatch):
     """Its error is None, and words say why."""
     monkeypatch.setattr(constants, "LIMIT", 1e5)
     monkeypatch.setattr(constants, "FIRST", 1e4)
-    kepler = la.problems.get("kepler")
+    kepler = catalogued("kepler")
     with pytest.warns(RuntimeWarning, match="may have been missed: error at t = 200: not measured.*was not made twice"):
         path = la.integrate(kepler.system, q0=kepler.q0, p0=kepler.p0, t_end=200.0, tol=1e-6)
     assert path.advice.reached is None and path.advice.rate is None and path.advice.horizon is None
@@ -285,7 +286,7 @@ def test_no_steps_lead_to_the_end():
 @pytest.mark.parametrize("name", ["henon-heiles", "kepler", "pendulum-cartesian"])
 def test_the_same_call_gives_the_same_bits(name):
     """Again, and by the line of code that the advice tells."""
-    problem = la.problems.get(name)
+    problem = catalogued(name)
     start = {"q0": problem.q0, "p0": problem.p0}
     path = la.integrate(problem.system, **start, t_end=30.0, tol=1e-8)
     again = la.integrate(problem.system, **start, t_end=30.0, tol=1e-8)
@@ -297,7 +298,7 @@ def test_the_same_call_gives_the_same_bits(name):
 
 def test_no_clock_is_read(monkeypatch):
     """Clocks that run a thousand times too fast change nothing."""
-    problem = la.problems.get("kepler")
+    problem = catalogued("kepler")
     start = {"q0": problem.q0, "p0": problem.p0, "t_end": 20.0, "tol": 1e-8}
     before = la.advise(problem.system, **start)
     for name in ("perf_counter", "process_time", "thread_time", "monotonic", "time"):
@@ -307,7 +308,7 @@ def test_no_clock_is_read(monkeypatch):
 
 
 def test_advice_in_three_lines():
-    problem = la.problems.get("kepler")
+    problem = catalogued("kepler")
     path = la.integrate(problem.system, q0=problem.q0, p0=problem.p0, t_end=20.0, tol=1e-9)
     chosen, error, code = repr(path.advice).splitlines()
     assert path.method.name in chosen and f"h = {path.h:.6g}" in chosen and f"{path.stats['steps']} equal" in chosen
@@ -318,7 +319,7 @@ def test_advice_in_three_lines():
 
 
 def test_work_is_drawn():
-    problem = la.problems.get("kepler")
+    problem = catalogued("kepler")
     ax = la.advise(problem.system, problem.q0, problem.p0, t_end=20.0, tol=1e-9).plot()
     assert ax.get_xscale() == ax.get_yscale() == "log" and ax.get_ylabel() == "instructions"
     assert {"tol", "chosen", "P4N4Q8Gau"} <= set(ax.get_legend_handles_labels()[1])
@@ -348,7 +349,7 @@ def test_files_keep_the_advice(tmp_path):
     "change", [{"t0": [0, 1]}, {"chosen": None}, {"rate": "x"}, {"notes": "none"}, {"tried": [{}]}, {"tol": 1}]
 )
 def test_a_damaged_advice(change):
-    problem = la.problems.get("pendulum")
+    problem = catalogued("pendulum")
     advice = la.advise(problem.system, problem.q0, problem.p0, t_end=1.0, tol=1e-6)
     with pytest.raises(ValueError):
         type(advice).from_record(advice.record() | change)
@@ -374,7 +375,7 @@ def test_a_damaged_advice(change):
     ],
 )
 def test_mistakes(given, message):
-    problem = la.problems.get("pendulum")
+    problem = catalogued("pendulum")
     with pytest.raises(ValueError, match=message):
         la.integrate(problem.system, **({"q0": problem.q0, "p0": problem.p0, "t_end": 1.0} | given))
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.single import run_one
-from leastaction.systems.sums.frequencies import CAREFUL
+from leastaction.results.assembly import execute
+from leastaction.systems.frequencies import CAREFUL
+from systems import catalogued
 
 
 def hardening_chain(n):
@@ -23,7 +24,7 @@ def hardening_chain(n):
 
 def test_one_advice_for_an_ensemble():
     """Pendulums from small to large swings, whose periods differ: all keep the tolerance, twice with the same bits."""
-    problem, angles = la.problems.get("pendulum"), np.linspace(0.2, 2.8, 9)
+    problem, angles = catalogued("pendulum"), np.linspace(0.2, 2.8, 9)
     given = {"q0": angles[:, None], "p0": [0.0], "t_end": 5.0, "tol": 1e-8, "final_only": True}
     paths = la.ensemble(problem.system, **given)
     assert (paths.end_time == 5.0).all() and paths.advice.reached <= 1e-8
@@ -51,7 +52,7 @@ def test_comets_with_a_pace():
 @pytest.mark.parametrize("tol", [1e-3, 1e-8])
 def test_an_odd_trajectory_of_an_ensemble_keeps_the_tolerance_too(tol):
     """Of seventy double pendulums one swings high: it is not among those of the search, and all are judged."""
-    problem, q0 = la.problems.get("double-pendulum"), np.full((70, 2), 0.1)
+    problem, q0 = catalogued("double-pendulum"), np.full((70, 2), 0.1)
     q0[17] = [2.9, -2.5]
     odd = la.integrate(problem.system, "P8N8Q16Gau", q0[17], [0, 0], h=0.002, t_end=3.0)
     paths = la.ensemble(problem.system, q0=q0, p0=[0, 0], t_end=3.0, tol=tol, final_only=True)
@@ -60,7 +61,7 @@ def test_an_odd_trajectory_of_an_ensemble_keeps_the_tolerance_too(tol):
 
 
 def test_a_chaotic_trajectory_of_an_ensemble_is_told():
-    problem, q0 = la.problems.get("double-pendulum-chaotic"), np.full((10, 2), 0.1)
+    problem, q0 = catalogued("double-pendulum-chaotic"), np.full((10, 2), 0.1)
     q0[4] = problem.q0
     with pytest.warns(RuntimeWarning, match="missed by 1 of 10 trajectories, by most by trajectory 4"):
         paths = la.ensemble(problem.system, q0=q0, p0=[0, 0], t_end=30.0, tol=1e-6, final_only=True)
@@ -74,7 +75,7 @@ def test_walls_and_ends_belong_to_the_motions():
     floor, fall = {"floor": la.Impact(lambda q: q[0])}, np.sqrt(2 / 9.81)
     paths = la.ensemble(ball, q0=[[1.0], [1.5]], v0=[0.0], t_end=3.0, tol=1e-6, events=floor)
     assert np.abs(paths.last["q"][0] - (1 - 9.81 / 2 * (3.0 % (2 * fall)) ** 2)).max() < 1e-6
-    system, stop = la.problems.get("pendulum").system, {"stop": la.Event(lambda q, p: q[0], stop=True)}
+    system, stop = catalogued("pendulum").system, {"stop": la.Event(lambda q, p: q[0], stop=True)}
     start = {"t_end": 1.0, "events": stop}
     fine = la.integrate(system, "P8N8Q16Gau", [2.0], v0=[0.0], **start, h=0.01)
     paths = la.ensemble(system, q0=[[2.0], [1.9]], v0=[[0.0], [0.0]], **start, tol=1e-6)
@@ -108,9 +109,9 @@ def test_steps_in_haste_are_not_continued():
     run = {"h": 0.05, "t_end": 3.0}
     start = comet.q0, comet.p0, None
     with pytest.raises(la.StepFailed, match="did not converge") as failed:
-        run_one(comet.system, "P8N8Q16Gau", start, hasty=True, **run)
+        execute(comet.system, "P8N8Q16Gau", start, hasty=True, **run)
     try:
-        patient = run_one(comet.system, "P8N8Q16Gau", start, **run).stats["newton_iterations"]
+        patient = execute(comet.system, "P8N8Q16Gau", start, **run).stats["newton_iterations"]
     except la.StepFailed as failure:
         patient = failure.iterations
     assert failed.value.iterations < patient

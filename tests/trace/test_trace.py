@@ -25,6 +25,7 @@ import leastaction as la
 from leastaction.errors import TraceError
 from leastaction.program import OPERATIONS
 from leastaction.trace import const, derivatives, trace
+from processes import PATIENCE
 from reference import check_derivatives, constants, evaluate
 
 Q, V = np.array([0.3, 0.7, 0.45]), np.array([0.2, -0.4, 1.1])
@@ -265,7 +266,7 @@ EXPRESSIONS = st.recursive(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(EXPRESSIONS)
 def test_random_lagrangians(expression):
     fn = eval(f"lambda t, q, v, m: {expression}", {"np": np})
@@ -415,7 +416,7 @@ def test_a_trace_does_not_wait_for_another():
 
     def waiting(q, v):
         with ThreadPoolExecutor(1) as pool:
-            inner = pool.submit(la.Lagrangian, lambda q, v: 0.5 * (np.array([v[0]]) @ v), n=1).result(timeout=60)
+            inner = pool.submit(la.Lagrangian, lambda q, v: 0.5 * (np.array([v[0]]) @ v), n=1).result(timeout=PATIENCE)
         return inner.value([0.0], [2.0]) * (np.array([v[0]]) @ v)
 
     assert la.Lagrangian(waiting, n=1).value([0.0], [1.0]) == 2

@@ -36,7 +36,7 @@ from leastaction.docstrings import documented
 from leastaction.flint.boundary import Boundary
 from leastaction.integrate import integrate
 from leastaction.linear import Quadratic
-from leastaction.methods import Composition, Galerkin, Method, galerkin
+from leastaction.methods import Galerkin, Method, galerkin, require_member
 from leastaction.methods import method as method_named
 from leastaction.methods.quadrature import gauss
 from leastaction.numbers.conversion import ball, balls, mpf, mpfs
@@ -44,7 +44,7 @@ from leastaction.numbers.precision import flint_bits
 from leastaction.numbers.rounding import Digits, all_finite
 from leastaction.printing import table
 from leastaction.results.path import Path
-from leastaction.run.checks import number
+from leastaction.run.plan import number
 from leastaction.step.form import step_of
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import check_system
@@ -105,13 +105,8 @@ def discrete_lagrangian(
     4
     """
     chosen = method_named(method)
-    if isinstance(chosen, Composition):
-        raise ValueError(
-            f"{chosen.name} is a composition: its L_d is the sum of those of its steps, stationary in the positions "
-            f"between them; ask for those of {chosen.root.name} with h times each factor"
-        )
-    if not isinstance(chosen, Galerkin):
-        raise ValueError(f"{chosen.name} is not variational and has no discrete Lagrangian; take a member PsNrQu")
+    sums = "L_d of a composition is the sum of those of its steps, stationary in the positions between them"
+    member = require_member(chosen, "la.discrete_lagrangian", f"{sums}; other methods are not variational")
     check_system(system)
     if system.linear:
         system, params = _lagrangian_of(cast(Quadratic, system), digits), None
@@ -126,7 +121,7 @@ def discrete_lagrangian(
             f"an external force acts on {system.name}, and a force has no action: the steps follow from L_d and from "
             "discrete forces. Leave the force out"
         )
-    return DiscreteLagrangian(written_out, chosen, h, dict(params or {}), digits)
+    return DiscreteLagrangian(written_out, member, h, dict(params or {}), digits)
 
 
 def _lagrangian_of(system: Quadratic, digits: int | None) -> Lagrangian:

@@ -6,8 +6,9 @@ A stable step of the family on L = ½ v² − ½ ω² q² is a rotation in scale
           | sin kθ / √ρ      cos kθ |
 
 so that the method produces the frequency ω_h = θ/h instead of ω, and the energy E = ½ (p² + ω²q²) oscillates between
-½ A² and ½ A²/ρ, A² = p₀² + ρ ω²q₀²: a bounded error at every time, since p² + ρ ω²q² is conserved. RK4 is a rotation
-too, but shrinks: E_k = E_0 (1 − x⁶/72 + x⁸/576)^k.
+½ A² and ½ A²/ρ, A² = p₀² + ρ ω²q₀²: a bounded error at every time, since p² + ρ ω²q² is conserved. A method that does
+not keep areas has the factor √det M in each step: RK4 is a rotation (ρ = 1) that shrinks, E_k = E_0 (1 − x⁶/72 +
+x⁸/576)^k.
 """
 
 from __future__ import annotations
@@ -21,21 +22,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.analysis import figures
-from leastaction.analysis.rational_functions import (
-    ONE,
-    TRUNCATED_COSINE,
-    TRUNCATED_SINE,
-    phase_series,
-    quotient,
-    series,
-    to_sympy,
-    value,
-)
+from leastaction.analysis.rational_functions import phase_series, quotient, series, to_sympy, value
 from leastaction.analysis.stability import Stability, stability
 from leastaction.docstrings import documented
-from leastaction.methods import Composition, Galerkin, Method, RungeKutta4
+from leastaction.methods import Method
 from leastaction.methods import method as method_named
-from leastaction.methods.oscillator import exact_step, positive_roots
+from leastaction.methods.oscillator import OscillatorStep, exact_step, positive_roots
 
 if TYPE_CHECKING:
     import sympy
@@ -90,18 +82,19 @@ class Dispersion(figures.Drawn, picture=figures.draw_dispersion):
 
     @property
     def cosine(self) -> sympy.Expr:
-        from leastaction.analysis.stability import iteration_matrix
+        import sympy
 
-        M = iteration_matrix(self.method)
-        return M[0, 0]
+        return quotient(self._step.c, sympy.Symbol("x"))
 
     @property
     def rho(self) -> sympy.Expr:
         import sympy
 
-        if isinstance(self.method, RungeKutta4):
-            return sympy.Integer(1)
-        return quotient(exact_step(self.method).rho, sympy.Symbol("x"))
+        return quotient(self._step.rho, sympy.Symbol("x"))
+
+    @property
+    def _step(self) -> OscillatorStep:
+        return exact_step(self.method)
 
     def series(self, terms: int = 3) -> sympy.Expr:
         """ω_h/ω as an exact series in x = hω.
@@ -118,18 +111,13 @@ class Dispersion(figures.Drawn, picture=figures.draw_dispersion):
         count = 4
         while len(found) < terms + 1 and count < 200:
             count *= 2
-            numbers = _phase_terms(self.method, count)
+            numbers = _phase_terms(self._step, count)
             found = [to_sympy(a) * x ** (2 * k) for k, a in enumerate(numbers) if a != 0]
         return sympy.Add(*found[: terms + 1])
 
     @documented("x")
     def phase(self, x: ArrayLike) -> FloatArray:
-        """The angle θ of one step, continued from θ ≈ x. Where the method is unstable, θ is a multiple of π.
-
-        Returns
-        -------
-        ndarray, of the shape of x
-        """
+        """The angle θ of one step, continued from θ ≈ x. Where the method is unstable, θ is a multiple of π."""
         values = np.asarray(x, float)
         return np.array([_phase(self.method, float(y)) for y in values.ravel()]).reshape(values.shape)
 
@@ -150,22 +138,17 @@ class Dispersion(figures.Drawn, picture=figures.draw_dispersion):
         p0, wq0 : float, default 1 and 0
             The start (p, ωq).
 
-        Returns
-        -------
-        ndarray, of the shape of k
-
         Raises
         ------
         ValueError
             The method is unstable at x.
         """
         steps, theta = np.asarray(k, float), float(self.phase(x))
-        if isinstance(self.method, RungeKutta4):
-            return 0.5 * (p0**2 + wq0**2) * (1 - x**6 / 72 + x**8 / 576) ** steps
-        root = math.sqrt(self._positive_rho(x))
+        root, area = math.sqrt(self._positive_rho(x)), value(self._step.area, x)
+        assert area is not None
         p = np.cos(steps * theta) * p0 - root * np.sin(steps * theta) * wq0
         wq = np.sin(steps * theta) / root * p0 + np.cos(steps * theta) * wq0
-        return 0.5 * (p**2 + wq**2)
+        return 0.5 * (p**2 + wq**2) * float(area) ** steps
 
     def energy_bounds(self, x: float, p0: float = 1.0, wq0: float = 0.0) -> tuple[float, float]:
         """The least and the largest energy that a run can reach: ½ A² and ½ A²/ρ, in order.
@@ -177,31 +160,26 @@ class Dispersion(figures.Drawn, picture=figures.draw_dispersion):
         p0, wq0 : float, default 1 and 0
             The start (p, ωq).
 
-        Returns
-        -------
-        least, largest : float
-
         Raises
         ------
         ValueError
             The method is unstable at x, or is RK4, whose energy has no bounds.
         """
-        if isinstance(self.method, RungeKutta4):
-            raise ValueError("RK4 does not keep the energy between bounds: it loses or gains it at every step")
+        if not self.method.symplectic:
+            raise ValueError(f"{self.method!r} keeps the energy in no bounds: every step loses or gains some of it")
         rho = self._positive_rho(x)
         square = p0**2 + rho * wq0**2
         low, high = sorted((0.5 * square, 0.5 * square / rho))
         return low, high
 
     def _positive_rho(self, x: float) -> float:
-        assert not isinstance(self.method, RungeKutta4)
-        rho = value(exact_step(self.method).rho, x)
+        rho = value(self._step.rho, x)
         if rho is None or rho <= 0:
             raise ValueError(f"{self.method.name} is not stable at x = hω = {x:g}: the energy grows without bound")
         return float(rho)
 
     def __repr__(self) -> str:
-        what = "E_{k+1}/E_k − 1" if isinstance(self.method, RungeKutta4) else "relative oscillation of the energy"
+        what = "relative oscillation of the energy" if self.method.symplectic else "E_{k+1}/E_k − 1"
         return (
             f"{self.method.name} on the harmonic oscillator, x = hω\n  ω_h/ω − 1 = {self.phase_error!r}\n  {what} = "
             f"{self.energy_error!r}"
@@ -233,24 +211,25 @@ def dispersion(method: str | Method) -> Dispersion:
     import sympy
 
     chosen = method_named(method)
-    if isinstance(chosen, Composition):
+    if len(chosen.parts) > 1:
         raise ValueError(
             f"{chosen.name} is a composition, whose factors are seldom rational, so it has no exact series. "
             "analysis.stability and analysis.iteration_matrix take it"
         )
-    if isinstance(chosen, Galerkin) and not chosen.symmetric:
+    step = exact_step(chosen)
+    if step.diagonal[0] != step.diagonal[1]:
         raise ValueError(
             f"{chosen.name} is not symmetric in time, and the closed forms of analysis.dispersion are those of "
             "symmetric members. analysis.stability and analysis.iteration_matrix take it"
         )
-    phase = _first(lambda count: [a - (k == 0) for k, a in enumerate(_phase_terms(chosen, count))])
-    if isinstance(chosen, RungeKutta4):
-        return Dispersion(chosen, phase, Leading(sympy.Rational(-1, 72), 6))
-    rho = exact_step(chosen).rho
-    energy = _first(lambda count: [a - (k == 0) for k, a in enumerate(series(rho, count))])
-    if rho.numerator == rho.denominator:
-        energy = Leading(sympy.Integer(0), 0)
-    return Dispersion(chosen, phase, energy)
+    energy = step.rho if step.symplectic else step.area
+    phase, lost = (
+        _first(lambda count, terms=terms: [a - (k == 0) for k, a in enumerate(terms(count))])
+        for terms in (lambda count: _phase_terms(step, count), lambda count: series(energy, count))
+    )
+    if energy.numerator == energy.denominator:
+        lost = Leading(sympy.Integer(0), 0)
+    return Dispersion(chosen, phase, lost)
 
 
 def _first(series: Any) -> Leading:
@@ -266,11 +245,8 @@ def _first(series: Any) -> Leading:
     return Leading(sympy.Integer(0), 0)
 
 
-def _phase_terms(chosen: Method, count: int) -> list[Any]:
+def _phase_terms(step: OscillatorStep, count: int) -> list[Any]:
     """Coefficients of θ/x in powers of x²."""
-    if isinstance(chosen, RungeKutta4):
-        return phase_series(TRUNCATED_SINE, TRUNCATED_COSINE, ONE, count)
-    step = exact_step(chosen)
     return phase_series(step.a_by_x, step.c, step.rho, count)
 
 
@@ -278,16 +254,11 @@ def _phase_terms(chosen: Method, count: int) -> list[Any]:
 def _turns(chosen: Method) -> tuple[Stability, tuple[float, ...]]:
     """The stable bands, and the points inside them at which a step is ±1, where θ passes a multiple of π."""
     found = stability(chosen)
-    assert not isinstance(chosen, RungeKutta4)
-    step = exact_step(chosen)
-    zeros = [float(root) for root in positive_roots(step.a_by_x) if root.order > 0]
+    zeros = [float(root) for root in positive_roots(exact_step(chosen).a_by_x) if root.order > 0]
     return found, tuple(x for x in zeros if any(x in interval for interval in found))
 
 
 def _phase(chosen: Method, x: float) -> float:
-    if isinstance(chosen, RungeKutta4):
-        # |θ − x| stays far below π where RK4 is of use.
-        return math.atan2(x - x**3 / 6, 1 - x**2 / 2 + x**4 / 24) % (2 * math.pi) if x > 0 else 0.0
     if x == 0:
         return 0.0
     found, touching = _turns(chosen)
@@ -301,10 +272,6 @@ def _phase(chosen: Method, x: float) -> float:
     lower = max(
         [0.0, *(float(gap.upper) for gap in found.gaps if float(gap.upper) <= x), *(p for p in touching if p < x)]
     )
-    begins = 1 if lower == 0 else _sign_after(chosen, lower, x)
+    after = value(step.c, lower + 1e-9 * (x - lower))
+    begins = 1 if lower == 0 or (after is not None and after > 0) else -1
     return math.pi * passed + math.atan2(abs(float(a)) * x * math.sqrt(rho), float(begins * c))
-
-
-def _sign_after(chosen: Galerkin | Composition, lower: float, x: float) -> int:
-    c = value(exact_step(chosen).c, lower + 1e-9 * (x - lower))
-    return 1 if c is not None and c > 0 else -1

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from leastaction.docstrings import documented
-from leastaction.methods import Galerkin
 from leastaction.results.colours import COLOURS, line
 
 if TYPE_CHECKING:
@@ -183,8 +182,8 @@ def draw_convergence(result: Convergence | OrderTable, ax: Axes | None) -> Axes:
         chosen, fit = result.method, result.fit
         look = line(chosen)
         paint, mark, dashes = look["color"], look["marker"], look["linestyle"]
-        if len(results) > len(COLOURS) and isinstance(chosen, Galerkin):  # a grid: marks for r
-            mark = "os^vDPX"[chosen.rule.r % 7]
+        if len(results) > len(COLOURS):  # a grid: marks for r
+            mark = "os^vDPX"[len(chosen.root.linear_form().tau) % 7]
         label = f"{result.method.name}, order {fit.order:.2f}"
         ax.loglog(result.h, result.error, mark, color=paint, fillstyle="none", markersize=5)
         ax.loglog(result.h[fit.used], result.error[fit.used], mark, color=paint, markersize=5)

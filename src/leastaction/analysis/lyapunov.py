@@ -27,7 +27,7 @@ from leastaction.docstrings import documented
 from leastaction.engine.stepper import FormStepper
 from leastaction.integrate import integrate
 from leastaction.methods import Method
-from leastaction.run.checks import positive
+from leastaction.run.plan import positive
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.projection import tangent_basis
 from leastaction.systems.protocol import require_lagrangian

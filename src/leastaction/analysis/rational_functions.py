@@ -5,18 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from flint import fmpq, fmpq_poly, fmpq_series
+from flint import fmpq, fmpq_series
 
 from leastaction.methods.oscillator import Rational, Root
 from leastaction.numbers.precision import flint_terms
 
 if TYPE_CHECKING:
     import sympy
-
-# RK4's step on the oscillator: the exponential series of a rotation, cut after x⁴.
-ONE = Rational(fmpq_poly([1]), fmpq_poly([1]))
-TRUNCATED_SINE = Rational(fmpq_poly([1, fmpq(-1, 6)]), fmpq_poly([1]))  # sin θ / x, in powers of x²
-TRUNCATED_COSINE = Rational(fmpq_poly([1, fmpq(-1, 2), fmpq(1, 24)]), fmpq_poly([1]))
 
 
 def in_x(polynomial: Any, x: sympy.Symbol) -> sympy.Expr:
@@ -50,16 +45,17 @@ def algebraic(root: Root) -> sympy.Expr:
 
 def value(f: Rational, x: float) -> Fraction | None:
     """f(x²) for this float x, exactly; None at a pole."""
-    return _at(f, fmpq(*float(x).as_integer_ratio()) ** 2)
+    return value_at(f, fmpq(*float(x).as_integer_ratio()) ** 2)
 
 
-def value_at_root(f: Rational, root: Root) -> Fraction | None:
-    """f at the middle of the root's enclosure, exactly; None at a pole."""
+def middle(root: Root) -> Any:
+    """The middle of the enclosure of x²."""
     mantissa, exponent = root.x2.mid().man_exp()
-    return _at(f, fmpq(int(mantissa)) * fmpq(2) ** int(exponent))
+    return fmpq(int(mantissa)) * fmpq(2) ** int(exponent)
 
 
-def _at(f: Rational, x2: Any) -> Fraction | None:
+def value_at(f: Rational, x2: Any) -> Fraction | None:
+    """f at this rational x², exactly; None at a pole."""
     bottom = f.denominator(x2)
     if bottom == 0:
         return None
@@ -70,7 +66,8 @@ def _at(f: Rational, x2: Any) -> Fraction | None:
 def series(f: Rational, count: int) -> list[Any]:
     """The first coefficients of f in powers of x²."""
     with flint_terms(count):
-        return _coefficients(_series(f), count)
+        found = _series(f)
+        return [found[k] for k in range(count)]
 
 
 def phase_series(sine_by_x: Rational, cosine: Rational, rho: Rational, count: int) -> list[Any]:
@@ -84,7 +81,7 @@ def phase_series(sine_by_x: Rational, cosine: Rational, rho: Rational, count: in
         for k in range(count):
             total = total + power * fmpq(1, 2 * k + 1)
             power = -power * fmpq_series([0, 1]) * T * T
-        return _coefficients(total, count)
+        return [total[k] for k in range(count)]
 
 
 def to_sympy(a: Any) -> sympy.Rational:
@@ -95,7 +92,3 @@ def to_sympy(a: Any) -> sympy.Rational:
 
 def _series(f: Rational) -> Any:
     return fmpq_series(f.numerator.coeffs()) / fmpq_series(f.denominator.coeffs())
-
-
-def _coefficients(found: Any, count: int) -> list[Any]:
-    return [found[k] for k in range(count)]

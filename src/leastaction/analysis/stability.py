@@ -18,13 +18,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from flint import fmpq
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.analysis.rational_functions import algebraic, quotient, value, value_at_root
+from leastaction.analysis.rational_functions import algebraic, middle, quotient, value_at
 from leastaction.docstrings import documented
-from leastaction.methods import Composition, Galerkin, Method, RungeKutta4, family
+from leastaction.methods import Galerkin, Method, family
 from leastaction.methods import method as method_named
-from leastaction.methods.oscillator import BITS, Rational, Root, bands, exact_step, zeros_between
+from leastaction.methods.oscillator import BITS, OscillatorStep, Root, bands, exact_step, zeros_between
 from leastaction.numbers.precision import flint_bits
 
 if TYPE_CHECKING:
@@ -60,17 +61,16 @@ def iteration_matrix(method: str | Method) -> sympy.Matrix:
 
     chosen = method_named(method)
     x = sympy.Symbol("x")
-    if isinstance(chosen, RungeKutta4):
-        c, s = 1 - x**2 / 2 + x**4 / 24, x - x**3 / 6
-        return sympy.Matrix([[c, -s], [s, c]])
-    if isinstance(chosen, Composition):
-        M, root = sympy.eye(2), iteration_matrix(chosen.root)
-        for factor in chosen.factors(FACTOR_DIGITS):
-            M = root.subs(x, sympy.Float(factor, FACTOR_DIGITS) * x) * M
-        return M.applyfunc(sympy.cancel)
-    step = exact_step(chosen)
+    step = exact_step(chosen.root)
     (first, last), a, b = step.diagonal, x * quotient(step.a_by_x, x), x * quotient(step.b_by_x, x)
-    return sympy.Matrix([[quotient(first, x), sympy.factor(-b)], [sympy.factor(a), quotient(last, x)]])
+    root = sympy.Matrix([[quotient(first, x), sympy.factor(-b)], [sympy.factor(a), quotient(last, x)]])
+    factors = chosen.factors(FACTOR_DIGITS)
+    if len(factors) == 1:
+        return root
+    M = sympy.eye(2)
+    for factor in factors:
+        M = root.subs(x, sympy.Float(factor, FACTOR_DIGITS) * x) * M
+    return M.applyfunc(sympy.cancel)
 
 
 @dataclass(frozen=True)
@@ -210,8 +210,9 @@ class Stability:
     @documented("x")
     def growth(self, x: ArrayLike) -> NDArray[np.float64]:
         """The largest |λ| of one step, of the shape of x."""
-        values = np.asarray(x, float)
-        return np.array([_growth(self.method, abs(float(y))) for y in values.ravel()]).reshape(values.shape)
+        values, step = np.asarray(x, float), exact_step(self.method)
+        squares = [fmpq(*float(y).as_integer_ratio()) ** 2 for y in values.ravel()]
+        return np.array([1 + _excess(step, x2) for x2 in squares]).reshape(values.shape)
 
     def __repr__(self) -> str:
         if self.for_all_h:
@@ -259,11 +260,9 @@ def stability(method: str | Method) -> Stability:
       unstable  (4.898979486, ∞) |λ| without bound
     """
     chosen = method_named(method)
-    if isinstance(chosen, RungeKutta4):
-        return _rk4(chosen)
     step = exact_step(chosen)
-    roots, positive = bands(step.rho)
-    if isinstance(chosen, Galerkin) and chosen.s <= EXACT_DEGREE and chosen.rule.exact:
+    roots, positive = bands(step)
+    if step.exact and max(step.c.numerator.degree(), step.c.denominator.degree()) <= EXACT_DEGREE:
         import sympy
 
         bounds: list[Any] = [sympy.Integer(0), *map(algebraic, roots), sympy.oo]
@@ -272,13 +271,13 @@ def stability(method: str | Method) -> Stability:
     intervals, gaps = [], []
     for k, stable in enumerate(positive):
         if stable:
-            intervals.append(Interval(bounds[k], bounds[k + 1]))
+            intervals.append(Interval(bounds[k], bounds[k + 1], closed=not step.symplectic))
             if k and roots[k - 1].order % 2 == 0:
                 gaps.append(Gap(bounds[k], bounds[k], 0.0, float(roots[k - 1]), 0.0))
         else:
-            lower, upper = roots[k - 1], roots[k] if k < len(roots) else None
-            excess, at = _largest(step.c, lower, upper)
-            width = math.inf if upper is None else _distance(lower, upper)
+            lower, upper = roots[k - 1] if k else None, roots[k] if k < len(roots) else None
+            excess, at = _largest(step, lower, upper)
+            width = math.inf if upper is None else float(upper) if lower is None else _distance(lower, upper)
             gaps.append(Gap(bounds[k], bounds[k + 1], excess, at, width))
     return Stability(chosen, tuple(intervals), tuple(gaps))
 
@@ -311,18 +310,21 @@ def stable_for_all_h(max_s: int = 8, max_r: int | None = None) -> tuple[Galerkin
     return tuple(sorted(members, key=lambda m: (m.s, m.rule.r, m.rule.family)))
 
 
-def _largest(c: Rational, lower: Root, upper: Root | None) -> tuple[float, float]:
-    """By how much the largest |λ| between two ends exceeds 1, and where: |λ| grows with |c|."""
+def _largest(step: OscillatorStep, lower: Root | None, upper: Root | None) -> tuple[float, float]:
+    """By how much the largest |λ| between two ends exceeds 1, and where. |λ| grows with |c|; of a rotation with a
+    factor, with det M.
+    """
+    c = step.c if step.symplectic else step.area
     for pole in zeros_between(c.denominator, lower, upper):
         return math.inf, float(pole)
     if upper is None and c.numerator.degree() > c.denominator.degree():
         return math.inf, math.inf
     slope = c.numerator.derivative() * c.denominator - c.numerator * c.denominator.derivative()
-    candidates = [(_excess(value_at_root(c, turn)), float(turn)) for turn in zeros_between(slope, lower, upper)]
+    candidates = [(_excess(step, middle(turn)), float(turn)) for turn in zeros_between(slope, lower, upper)]
     if upper is None:
         limit = c.numerator.leading_coefficient() / c.denominator.leading_coefficient()
         same_degree = c.numerator.degree() == c.denominator.degree()
-        candidates.append((_excess(Fraction(int(limit.p), int(limit.q)) if same_degree else Fraction(0)), math.inf))
+        candidates.append((_above_one(Fraction(int(limit.p), int(limit.q)) if same_degree else Fraction(0)), math.inf))
     return max(candidates)
 
 
@@ -338,29 +340,18 @@ def _distance(lower: Root, upper: Root) -> float:
         bits *= 2
 
 
-def _excess(c: Fraction | None) -> float:
+def _excess(step: OscillatorStep, x2: Any) -> float:
+    """The larger |λ| of a step, less 1, at a rational x²."""
+    if not step.symplectic:  # a rotation with the factor √det M
+        area = value_at(step.area, x2)
+        return math.inf if area is None else math.sqrt(area) - 1
+    c = value_at(step.c, x2)
+    return math.inf if c is None else _above_one(c)
+
+
+def _above_one(c: Fraction) -> float:
     """The larger |λ| of a matrix with determinant one and half trace c, less 1."""
-    if c is None:
-        return math.inf
     return 0.0 if abs(c) <= 1 else float(abs(c) - 1) + math.sqrt(c * c - 1)
-
-
-def _growth(chosen: Method, x: float) -> float:
-    if isinstance(chosen, RungeKutta4):
-        return math.sqrt(1 - x**6 / 72 + x**8 / 576)
-    return 1 + _excess(value(exact_step(chosen).c, x))
-
-
-def _rk4(chosen: RungeKutta4) -> Stability:
-    """|λ|² = 1 − x⁶/72 + x⁸/576 ≤ 1 up to x = 2√2."""
-    import sympy
-
-    limit = 2 * sympy.sqrt(2)
-    return Stability(
-        chosen,
-        (Interval(sympy.Integer(0), limit, closed=True),),
-        (Gap(limit, sympy.oo, math.inf, math.inf, math.inf),),
-    )
 
 
 def _text(end: Any) -> str:

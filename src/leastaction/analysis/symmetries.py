@@ -78,10 +78,6 @@ class Symmetry:
         ----------
         q, p : array_like, shape (n,) or (K, n)
             One state, or K states.
-
-        Returns
-        -------
-        float or ndarray of shape (K,)
         """
         Q, P = np.asarray(q, float), np.asarray(p, float)
         return np.einsum("...i,...i->...", P, Q @ self.A.T + self.b)

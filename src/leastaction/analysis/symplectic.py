@@ -40,10 +40,6 @@ def symplectic_matrix(n: int) -> FloatArray:
     n : int
         Degrees of freedom.
 
-    Returns
-    -------
-    ndarray, shape (2n, 2n)
-
     Examples
     --------
     >>> import leastaction as la

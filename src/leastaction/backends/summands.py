@@ -207,8 +207,9 @@ class Blocks:
     """
 
     def __init__(
-        self, n: int, summands: Sequence[Summand], *blocks: str, held: Sequence[Summand] = (), size: int = 0
-    ) -> None:
+        self, n: int, summands: Sequence[Summand], *blocks: str, held: Sequence[Summand] = (), size: int = 0,
+        whole: bool = False,
+    ) -> None:  # fmt: skip
         self.n, self.size = n, max(n, size)
         self.unknowns = np.concatenate([np.arange(n), np.arange(padded(n), self.size)])
         parts = [(block, summand, _entries(summand.node, block)) for block in blocks for summand in summands]
@@ -219,7 +220,7 @@ class Blocks:
                 found = _entries(summand.node, "f_q")
                 parts.append((block, summand, [e for e in found if (e[0] < begin) ^ (e[1] < begin) == mixed]))
         parts = [part for part in parts if part[2]]
-        self.diagonal = all(a == b for _, _, entries in parts for a, b, _ in entries)
+        self.diagonal = not whole and all(a == b for _, _, entries in parts for a, b, _ in entries)
         N = self.size
         keys = [
             np.stack([summand.rows[:, a] * N + summand.rows[:, b] for a, b, _ in own], axis=1)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from leastaction.backends.fused.elimination import factors, square, substitute
 from leastaction.backends.fused.mass import mass_of
+from leastaction.backends.guarded import guarded
 from leastaction.engine.directions import MOST, vary_length, vary_padded, vary_tables
 from leastaction.engine.verdict import STATE, TINY, wanted
 from leastaction.program import Builder, Program, Value, dot
@@ -95,6 +96,9 @@ class Form:
     varied  along how many directions derivatives are carried; `varies`: by a Program (`directions`)
     """
 
+    watches = True  # whether the native function can look for events
+    alone = False  # whether its work holds what belongs to one trajectory, as parameters
+
     def __init__(
         self, step: Step, lanes: int, width: int, watch: Watching | None = None, lifts: bool = False,
         energy_of: Any = None, varied: int = 0,
@@ -142,6 +146,19 @@ class Form:
     def begin(self) -> Program | None:
         """What trajectories begin with that have not started: uniform motion as the prediction of the first step."""
         raise NotImplementedError
+
+    def began(
+        self, x: Mapping[str, FloatArray], t: float, q: FloatArray, p: FloatArray, h: float, params: FloatArray
+    ) -> None:
+        """What Python writes into the state of one trajectory, block by block, before its first step."""
+
+    def unknowns_of(self, x: Mapping[str, FloatArray]) -> FloatArray:
+        """The unknowns of the step that has just landed, where `lifts`."""
+        return x["z"][:, 0]
+
+    def scratch(self, size: int, old: FloatArray, params: FloatArray) -> FloatArray:
+        """The array that native code works in: the old one, if it serves."""
+        return old if len(old) >= size else guarded((size,), "work")
 
     def put(self, x: Mapping[str, FloatArray], lane: int, z: FloatArray, impulse: FloatArray, h: float) -> None:
         """Write a step into the blocks of the state as the unknowns of one trajectory: increments z at the control
@@ -219,6 +236,15 @@ class Form:
     def begun(self, B: Builder, x: Values, found: Values) -> Program:
         """The Program of `begin`."""
         return B.finished(**wanted(x, ~x["started"][0], found))
+
+    def iterated(self, B: Builder, x: Values, after: Values, first: bool, hard: bool = False) -> Program:
+        """The Program of an iteration: trajectories that do not take part in it stay as they are."""
+        if self.width == 1:
+            return B.finished(**after)
+        wants = x["alive"][0] & x["failed"][0] if first and hard else x["alive"][0] if first else x["going"][0]
+        if first and not hard:  # what failed in the last step has been solved otherwise
+            after = {**after, "going": [wants & after["going"][0]], "failed": [wants & after["failed"][0]]}
+        return B.finished(**wanted(x, wants, after))
 
     def velocity(self, B: Builder, rows: Rows, x: Values) -> list[Any]:
         """The velocity at the start of a step, where L is quadratic in v; else one iteration of Newton from rest."""

@@ -11,8 +11,8 @@ derivatives those of the middle of the step the equations fall apart by the eige
 (`shifted_systems`). From the second iteration on what the increment leaves of the equations is corrected, too, with
 derivatives of every node, so that it contracts by the square of the first one's rate (`twice`).
 
-The first iteration begins from the last polynomial, prolonged. Where that fails the motion itself, followed by the
-classical Runge–Kutta method from node to node (`_marched`), is the prediction.
+The first iteration begins from the last polynomial, prolonged. Where that fails the motion itself (`march`) is the
+prediction.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ from leastaction.backends.fused.shifted_systems import (
     slopes_at,
 )
 from leastaction.engine.form import Blocks, Form, Values
-from leastaction.engine.verdict import judged, wanted
+from leastaction.engine.march import marched, tamed
+from leastaction.engine.verdict import judged
 from leastaction.program import Builder, Program, Value, dot
 from leastaction.step.form import stencils
 from leastaction.step.prediction import WHOLE, Prediction
@@ -47,7 +48,6 @@ from leastaction.step.rows import Row, Rows, Table, apply, numbers, size, total
 
 DENSE = 4  # coordinates up to which shifted systems are inverted as a whole, and every node has a mass of its own
 SOFT_PATIENCE, HARD_PATIENCE = 8, 32  # further iterations that are worth more than the next way of solving
-LONGEST_MARCH = 12_000  # instructions of a march that are worth compiling
 
 FloatArray = NDArray[np.float64]
 
@@ -114,7 +114,7 @@ class Gauss(Form):
         return {"first": self._hard(True), "again": self._hard(False), "land": self._land_hard()}
 
     def hard_pieces(self) -> dict[str, Program]:
-        return {"hard": self._hard(True, marching=True), "harder": self._hard(False)}
+        return {"hard": self._hard(True, marching=True)} | ({"harder": self._hard(False)} if self.soft else {})
 
     # ---- at the nodes
 
@@ -159,17 +159,7 @@ class Gauss(Form):
         new = self._placed(B, rows, x, self._kicks(B, rows, x, Z), x["P"])
         moves = [[a - b for a, b in zip(*of, strict=True)] for of in zip(new, Z, strict=True)]
         after = judged(rows, x, moves, new, first=first, patience=SOFT_PATIENCE, lands=True)
-        return self._iterated(B, x, after | {"Z": [y for row in new for y in row]}, first)
-
-    def _iterated(self, B: Builder, x: Values, after: Values, first: bool, hard: bool = False) -> Program:
-        if self.width == 1:
-            return B.finished(**after)
-        wants = x["alive"][0] & x["failed"][0] if hard else x["alive"][0] if first else x["going"][0]
-        if first and not hard:  # what failed in the last step has been solved otherwise
-            after = {**after, "going": [wants & after["going"][0]], "failed": [wants & after["failed"][0]]}
-        if hard and not first:
-            wants = x["going"][0]
-        return B.finished(**wanted(x, wants, after))
+        return self.iterated(B, x, after | {"Z": [y for row in new for y in row]}, first)
 
     def _land_soft(self) -> Program:
         B, rows, x = self.opened()
@@ -234,7 +224,7 @@ class Gauss(Form):
         B, rows, x = self.opened()
         n, twice = self.n, not first and not self.soft
         if marching:
-            V = self._marched(B, rows, x)
+            V = tamed(self, rows, x, self._marched(B, rows, x), x["h"][0])
             Z = [self._along(rows, row) for row in V]
         else:
             Z, V = self.by_coordinate(x["Z"]), self.by_coordinate(x["V"])
@@ -268,7 +258,7 @@ class Gauss(Form):
         after = judged(rows, x, moved, new, first=first, patience=HARD_PATIENCE, corrected=twice)
         after |= {"Z": [y for row in new for y in row], "V": [y for row in V for y in row]}
         after |= {"E": E} if first else {}
-        return self._iterated(B, x, after, first, hard=marching or self.soft)
+        return self.iterated(B, x, after, first, marching)
 
     def _middle(self, rows: Rows, x: Values, V: Sequence[Row]) -> Values:
         """What the node reads in the middle of the step."""
@@ -309,41 +299,9 @@ class Gauss(Form):
 
     def _marched(self, B: Builder, rows: Rows, x: Values) -> list[Row]:
         """V at the nodes, by RK4 from node to node: the prediction that no last step leads astray."""
-        n, slopes = self.n, self.step.terms[0].slopes
-        own = [name for name in ("f", "m", "m_q", "m_v") if name in dict(slopes.outputs)]
         inputs = self._inputs_by_node(rows, x)[: self.step.channels]
-
-        def rates(t: Value, q: Sequence[Any], v: Sequence[Any]) -> tuple[Sequence[Any], list[Value]]:
-            at = B.at(slopes.select(*own), {"t": [t], "q": q, "v": v, "params": x["params"], "inputs": inputs})
-            turn = [dot(at["m_q"][j * n : j * n + n], v) for j in range(n)] if "m_q" in at else [0.0] * n
-            return v, substitute(factors(square(at["m_v"])), [a - b for a, b in zip(at["f"], turn, strict=True)])
-
-        rest = [B.number(0.0)] * n
-        at = B.at(slopes.select("m", "m_v"), {"t": [self.time(x, 0.0)], "q": x["Q"], "v": rest, "params": x["params"],
-                                              "inputs": inputs})  # fmt: skip
-        v = substitute(factors(square(at["m_v"])), [a - b for a, b in zip(x["P"], at["m"], strict=True)])
-        if 4 * self.s * len(slopes.code) > LONGEST_MARCH:
-            return [[a] * rows.length(self.s) for a in v]
-        q: list[Any] = list(x["Q"])
-        V, now = [], 0.0
-        for c in self.step.method.table.c.tolist():
-            d, t = x["h"][0] * (c - now), self.time(x, x["h"][0] * now)
-            k = [rates(t, q, v)]
-            for share in (0.5, 0.5, 1.0):
-                to = [
-                    [a + d * (b * share) for a, b in zip(y, r, strict=True)] for y, r in zip((q, v), k[-1], strict=True)
-                ]
-                k.append(rates(t + d * share, *to))
-            q, v = (
-                [
-                    a + (d * (1 / 6)) * (k0 + 2.0 * (k1 + k2) + k3)
-                    for a, k0, k1, k2, k3 in zip(y, *(r[i] for r in k), strict=True)
-                ]
-                for i, y in enumerate((q, v))
-            )
-            V.append(v)
-            now = c
-        return [rows.packed([v[j] for v in V]) for j in range(n)]
+        found = marched(self, B, x, inputs, self.step.method.table.c.tolist())
+        return [rows.packed([v[j] for _, v in found]) for j in range(self.n)]
 
     def _land_hard(self) -> Program:
         B, rows, x = self.opened()

@@ -22,6 +22,7 @@ from leastaction.backends.fused.mass import in_the_middle
 from leastaction.backends.fused.newton import _filled, iteration
 from leastaction.backends.fused.settling import settled
 from leastaction.engine.form import Blocks, Form, Values
+from leastaction.engine.march import marched, tamed
 from leastaction.engine.verdict import TINY, judged, wanted
 from leastaction.program import Builder, Program, dot
 from leastaction.step.prediction import Prediction
@@ -58,6 +59,9 @@ class Newton(Form):
         found = {"first": self._iteration(True), "again": self._iteration(False), "land": self._land()}
         return found | ({"settle": self._settle()} if self.step.end is not None else {})
 
+    def hard_pieces(self) -> dict[str, Program]:
+        return {} if self.step.multipliers else {"hard": self._iteration(True, marching=True)}
+
     def _rows_of(self, values: list[Any]) -> list[Row]:
         """The rows of the coordinates, and behind them of the multipliers."""
         n, s, m = self.n, self.s, self.step.multipliers
@@ -68,9 +72,13 @@ class Newton(Form):
         n, s = self.n, self.s
         return [row[v] for part in (rows[:n], rows[n:]) for v in range(s) for row in part]
 
-    def _iteration(self, first: bool) -> Program:
+    def _iteration(self, first: bool, marching: bool = False) -> Program:
         B, rows, x = self.opened()
         one, n = self.one, self.n
+        if marching:
+            found = marched(self, B, x, self._inputs_by_node(rows, x)[: self.step.channels], self.controls)
+            z = [[q[j] - x["Q"][j] for q, _ in found] for j in range(n)]
+            x["unknowns"] = self._flat(tamed(self, rows, x, z, 1.0))
         given = x | {"t": [self.time(x, 0.0)], "z": x["unknowns"]}
         before = B.at(one.before, given) if first else {}
         at = B.at(one.first, given | before)
@@ -85,10 +93,7 @@ class Newton(Form):
         after["failed"] = [after["failed"][0] | finite.op("ne", 0.0)]
         after["going"] = [after["going"][0] & ~after["failed"][0]]
         after |= {"unknowns": z, "pushed": at["impulse"], "more": more, **before}
-        if self.width == 1:
-            return B.finished(**after)
-        wants = x["alive"][0] if first else x["going"][0]
-        return B.finished(**wanted(x, wants, after))
+        return self.iterated(B, x, after, first, marching)
 
     def _settle(self) -> Program:
         """The impulse after which ġ = 0 where the step ends."""
@@ -178,9 +183,7 @@ class Chord(Form):
         after["Z"] = [y for row in new for y in row]
         if first and not self.mass.constant:
             after["inverse"] = inverse
-        if self.width == 1:
-            return B.finished(**after)
-        return B.finished(**wanted(x, x["alive"][0] if first else x["going"][0], after))
+        return self.iterated(B, x, after, first)
 
     def solution(self, B: Builder, rows: Rows, x: Values) -> tuple[list[Row], Row]:
         own, z = self._read(x)

@@ -1,11 +1,20 @@
-"""The rescue: Newton's iteration with the whole Jacobian in NumPy, by continuation in h where it fails.
+"""The rescue: a step for which the compiled forms fail, alone, in NumPy, by Newton's iteration with the whole Jacobian.
 
-A step for which the compiled forms fail is solved here, alone. First the whole step from the velocity, then parts of
-it, each predicted by the part before, so that the root is the one that is connected with h → 0.
+Three predictions are tried, one after the other:
+
+march         the motion, followed by the classical Runge–Kutta method from control point to control point
+linearised    the uniform motion, from which a first iteration finds the step of the linearised equations
+continuation  steps x h that grow from x → 0 to 1, each extrapolated from those before, so that the root is the one that
+              is connected with the motion
+
+A root is trusted where Newton's iteration contracts at once (`newton`) and the determinant of ∂R/∂z has the sign
+that it has for h → 0. A continuation goes past a change of that sign where its steps are so small that the motion is
+seen to pass there, as one that rests where it is unstable. With `branch="any"` any root is trusted.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,15 +23,19 @@ from numpy.typing import NDArray
 
 from leastaction.backends.status import BRANCH_ENDS, NOT_CONVERGED, NOT_FINITE, SINGULAR, Failure
 from leastaction.engine.call import Called
-from leastaction.engine.verdict import NEAR, SLOWER, TRUST
+from leastaction.engine.verdict import TRUST
 from leastaction.step.form import Step, stencils
 
 FloatArray = NDArray[np.float64]
 
-MOST_ITERATIONS = 16
+MOST_ITERATIONS, MOST_ANYHOW = 16, 50
 SETTLED, STALLED = 1e-13, 1e-9  # increments relative to the step: done; done if they shrink no more
-SMALLEST = 2.0**-10  # the least part of a step by which a continuation grows
-FURTHER = 1.5  # by how much more the next part grows where the last one was found
+WOKEN = 2.0**-20  # a coordinate whose step grows from such a part of it was set in motion: there is nothing to compare
+SECOND = 1 / 128  # what the second increment may be, in parts of the step
+RESOLVED = 2.0**-40  # steps shorter than such a part of the coordinate count as that long
+FIRST = 1 / 16  # the first part of a step in continuation
+SMALLEST = 2.0**-13  # the growth of a part at which its branch ends
+MARCHED = 4  # steps of Runge and Kutta, at least
 
 
 class Unsolved(Exception):  # noqa: N818
@@ -35,12 +48,13 @@ class Unsolved(Exception):  # noqa: N818
 
 @dataclass
 class _Tried:
-    """What Newton's iteration found: the unknowns, or None and why."""
+    """What Newton's iteration found: the unknowns, or None and why; whether det ∂R/∂z is negative."""
 
     z: FloatArray | None
     status: int
     residual: float
     iterations: int
+    negative: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,28 +78,95 @@ class Rescue:
     def solve(self, t: float, q: FloatArray, p: FloatArray, h: float, inputs: FloatArray) -> Solved:
         """The step from (q, p); inputs are those at the nodes, (r, channels)."""
         v = self.velocity(t, q, p)
-        n, m, s = self.step.n, self.step.multipliers, self.step.s
-        part, grow, found, spent = 0.0, 1.0, None, 0
-        why = _Tried(None, NOT_CONVERGED, np.inf, 0)
-        while part < 1.0:
-            to = min(1.0, part + grow)
-            if found is None:
-                guess = np.zeros((s, n + m))
-                guess[:, :n] = np.outer(self.controls, v) * h * to
-            else:
-                guess = found * np.concatenate([np.full(n, to / part), np.ones(m)])
-            tried = self.newton(t, q, p, h * to, guess, inputs)
+        predictions = [self._march, self._uniform] if self.step.checked else [self._uniform, self._march]
+        spent, continued = 0, False
+        for predict in predictions:
+            guess = predict(t, q, v, h, inputs)
+            tried = self.newton(t, q, p, h, guess, inputs)
             spent += tried.iterations
-            if tried.z is None:
-                why, grow = tried, (0.5 * grow if part else 0.125 * grow)
-                if grow < SMALLEST:
-                    status = BRANCH_ENDS if part and why.status != NOT_FINITE else why.status
-                    raise Unsolved(Failure(status, why.residual, spent, part))
+            if tried.z is not None and not (
+                self.step.checked and tried.negative != self._begins(t, q, p, h, v, inputs)
+            ):
+                break
+        else:
+            tried, continued = self.follow(t, q, p, h, v, inputs, spent), True
+            spent = tried.iterations
+        assert tried.z is not None
+        _, _, impulse = self.equations(t, q, p, h, tried.z, inputs)
+        return Solved(tried.z, impulse, spent, continued)
+
+    def _uniform(self, t: float, q: FloatArray, v: FloatArray, h: float, inputs: FloatArray) -> FloatArray:
+        guess = np.zeros((self.step.s, self.step.n + self.step.multipliers))
+        guess[:, : self.step.n] = np.outer(self.controls, v) * h
+        return guess
+
+    def _march(self, t: float, q: FloatArray, v: FloatArray, h: float, inputs: FloatArray) -> FloatArray:
+        guess, n = self._uniform(t, q, v, h, inputs), self.step.n
+        driven = inputs[0] if len(inputs) else inputs
+
+        def rate(t: float, y: FloatArray) -> FloatArray:
+            return np.concatenate([y[n:], self.acceleration(t, y[:n], y[n:], driven)])
+
+        y, now = np.concatenate([q, v]), 0.0
+        try:
+            for k, c in enumerate(self.controls):
+                count = max(1, -(-MARCHED // self.step.s))
+                d = h * (c - now) / count
+                for j in range(count):
+                    T = t + h * now + j * d
+                    a = rate(T, y)
+                    b = rate(T + d / 2, y + d / 2 * a)
+                    e = rate(T + d / 2, y + d / 2 * b)
+                    y = y + d / 6 * (a + 2 * (b + e) + rate(T + d, y + d * e))
+                guess[k, :n], now = y[:n] - q, c
+        except np.linalg.LinAlgError:
+            guess[:] = np.nan
+        return guess
+
+    def acceleration(self, t: float, q: FloatArray, v: FloatArray, inputs: FloatArray) -> FloatArray:
+        """About that of the motion, without reactions of constraints."""
+        n, none = self.step.n, np.zeros(self.step.multipliers)
+        at = self.slopes[0]({"t": t, "q": q, "v": v, "multipliers": none, "params": self.params, "inputs": inputs})
+        turn = at["m_q"].reshape(n, n) @ v if "m_q" in at else 0.0
+        return np.asarray(np.linalg.solve(at["m_v"].reshape(n, n), at["f"] - turn))
+
+    def _begins(self, t: float, q: FloatArray, p: FloatArray, h: float, v: FloatArray, inputs: FloatArray) -> bool:
+        """Whether det ∂R/∂z is negative for h → 0."""
+        small = h * SMALLEST
+        _, J, _ = self.equations(t, q, p, small, self._uniform(t, q, v, small, inputs), inputs)
+        return self.turned(J)
+
+    def follow(
+        self, t: float, q: FloatArray, p: FloatArray, h: float, v: FloatArray, inputs: FloatArray, spent: int
+    ) -> _Tried:
+        """The root that is connected with the solution at h → 0."""
+        x, growth, negative = FIRST, 0.5, False
+        solved: list[tuple[float, FloatArray]] = []
+        while True:
+            guess = self._extrapolated(solved, x) if solved else self._uniform(t, q, v, h * x, inputs)
+            tried = self.newton(t, q, p, h * x, guess, inputs, near=bool(solved))
+            spent += tried.iterations
+            if tried.z is not None and (not solved or tried.negative == negative or growth < 4 * SMALLEST):
+                if x == 1.0:
+                    return _Tried(tried.z, 0, tried.residual, spent)
+                solved, negative, growth = [*solved, (x, tried.z)][-4:], tried.negative, min(2.0 * growth, 0.5)
+            elif solved:
+                growth = (1.0 / solved[-1][0] - 1.0 if x == 1.0 else growth) / 4.0
+                x = solved[-1][0]
             else:
-                grow, part, found = (FURTHER * grow if part else to), to, tried.z
-        assert found is not None
-        _, _, impulse = self.equations(t, q, p, h, found, inputs)
-        return Solved(found, impulse, spent, why.iterations > 0)
+                growth, x = 0.5, x / 12.0
+            if min(x, growth) < SMALLEST:
+                status = BRANCH_ENDS if solved and tried.status != NOT_FINITE else tried.status or BRANCH_ENDS
+                raise Unsolved(Failure(status, tried.residual, spent, solved[-1][0] if solved else 0.0))
+            x = min(1.0, x * (1.0 + growth))
+
+    @staticmethod
+    def _extrapolated(solved: list[tuple[float, FloatArray]], x: float) -> FloatArray:
+        """The polynomial in x through the steps solved, and zero at x = 0."""
+        places = [0.0, *(a for a, _ in solved)]
+        weights = [math.prod((x - b) / (a - b) for b in places if b != a) for a in places[1:]]
+        found = sum(w * z for w, (_, z) in zip(weights, solved, strict=True))
+        return np.asarray(found)
 
     def velocity(self, t: float, q: FloatArray, p: FloatArray) -> FloatArray:
         """The velocity of a momentum."""
@@ -96,33 +177,55 @@ class Rescue:
             raise Unsolved(Failure(status, np.inf, 0, 0.0))
         return np.asarray(v, float)
 
-    def newton(self, t: float, q: FloatArray, p: FloatArray, h: float, z: Any, inputs: FloatArray) -> _Tried:
-        """Newton's iteration from z; trusted where its first contraction is below a quarter."""
-        n = self.step.n
-        before, residual = np.inf, np.inf
-        scale = np.abs(z[:, :n]).max(axis=0)
-        for k in range(1, MOST_ITERATIONS + 1):
+    def newton(
+        self, t: float, q: FloatArray, p: FloatArray, h: float, z: Any, inputs: FloatArray, near: bool = False
+    ) -> _Tried:  # fmt: skip
+        """Newton's iteration from z. Increments are counted in parts of their coordinate's step; trusted is what
+        contracts to a quarter at first, and to SECOND of the step then. With `near` the first one may be an eighth.
+        """
+        n, checked = self.step.n, self.step.checked
+        least = np.abs(q) * RESOLVED + 1e-280
+        before, begun, residual = (1 / 8 if near else np.inf), False, np.inf
+        scale = np.maximum(np.abs(z[:, :n]).max(axis=0), least)
+        most = MOST_ITERATIONS if checked else MOST_ANYHOW
+        for k in range(1, most + 1):
             R, J, _ = self.equations(t, q, p, h, z, inputs)
             residual = float(np.abs(R).max())
-            if not np.isfinite(R).all() or not np.isfinite(J).all():
+            if not np.isfinite(R).all():
                 return _Tried(None, NOT_FINITE, residual, k)
-            try:
-                dz = -np.linalg.solve(J, R)
-            except np.linalg.LinAlgError:
+            found = self.increment(J, R)
+            if found is None:
                 return _Tried(None, SINGULAR, residual, k)
-            dz = self._by_point(dz)
-            z = z + dz
-            scale = np.maximum(scale, np.abs(z[:, :n]).max(axis=0))
-            unit = np.maximum(scale, np.abs(q) * 2.0**-40) + 1e-280
-            size = float((np.abs(dz[:, :n]) / unit).max())
+            dz = self._by_point(found)
+            z, last = z + dz, before
+            old, scale = scale, np.maximum(scale, np.abs(z[:, :n]).max(axis=0))
+            size = float((np.abs(dz[:, :n]) / self.unit(scale)).max())
             if not np.isfinite(size):
                 return _Tried(None, NOT_FINITE, residual, k)
-            if size <= SETTLED or (k > 2 and size <= STALLED and size > 0.25 * before):
-                return _Tried(z, 0, residual, k)
-            if k > 1 and size > (TRUST if k == 2 and before > NEAR else SLOWER) * before:
-                return _Tried(None, NOT_CONVERGED, residual, k)
-            before = size
-        return _Tried(None, NOT_CONVERGED, residual, MOST_ITERATIONS)
+            if size <= SETTLED or (k > 2 and size <= STALLED and size > 0.25 * last):
+                return _Tried(z, 0, size, k, self.turned(J))
+            if (old < WOKEN * scale).any():
+                begun, before = False, np.inf
+                continue
+            if checked and size > (min(TRUST * last, SECOND) if begun else TRUST * last if not near else last):
+                return _Tried(None, NOT_CONVERGED, size, k)
+            begun, before = True, size
+        return _Tried(None, NOT_CONVERGED, size, most)
+
+    def increment(self, J: Any, R: FloatArray) -> FloatArray | None:
+        """−J⁻¹R; None where there is none. No numbers in J give no numbers here."""
+        try:
+            return -np.linalg.solve(J, R)
+        except np.linalg.LinAlgError:
+            return None
+
+    def turned(self, J: Any) -> bool:
+        """Whether the determinant is negative."""
+        return bool(np.linalg.slogdet(J)[0] < 0)
+
+    def unit(self, scale: FloatArray) -> FloatArray:
+        """By what increments of each coordinate are measured, from the size of its step."""
+        return scale
 
     def _by_point(self, x: NDArray[Any]) -> FloatArray:
         s, n, m = self.step.s, self.step.n, self.step.multipliers
@@ -130,7 +233,7 @@ class Rescue:
 
     def equations(
         self, t: float, q: FloatArray, p: FloatArray, h: float, z: FloatArray, inputs: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    ) -> tuple[FloatArray, Any, FloatArray]:
         """R, ∂R/∂z and the impulse (`step.form`); multipliers and their equations stand behind all increments."""
         step, n, s, m = self.step, self.step.n, self.step.s, self.step.multipliers
         N = s * n

@@ -18,12 +18,13 @@ from leastaction.engine.explicit import Explicit
 from leastaction.engine.form import SINGLE, Form, Watching
 from leastaction.engine.gauss import Gauss
 from leastaction.engine.increments import Chord, Newton
+from leastaction.engine.long_steps import LongSteps, Scripted
 from leastaction.kernel import Native, native_lanes
 from leastaction.kernel.compile import compile_run
 from leastaction.kernel.driver import CALL, Shape
 from leastaction.methods import Galerkin
 from leastaction.program import Program
-from leastaction.step.form import Step, step_of
+from leastaction.step.form import Step
 
 if TYPE_CHECKING:
     from leastaction.systems.lagrangian import Lagrangian
@@ -35,7 +36,9 @@ SHARED = frozenset((*SINGLE, "params", "mass"))  # blocks with the same number i
 FLEETING = {"tables", "E", "inverse", "inputs", "look", "doubt", "urgent", "z", "impulse", "from", "earlier"}
 LONGEST, LONGEST_NEWTON = 8_000, 4_000  # instructions of an iteration that are worth compiling
 MOST_HELD = 40  # unknowns of a step with constraints
-MANY = 4  # coordinates beyond which one trajectory is solved by mass chords rather than by Newton's iteration
+SHORT_VECTOR = 4  # lanes of a vector of which half would hold too little
+MOST_TABLES = 16  # steps h whose tables are kept
+MANY = 4  # coordinates up to which one trajectory takes Newton's iteration for a polynomial of degree 1 or 2
 
 
 def form_of(
@@ -51,24 +54,35 @@ def form_of(
     if step.multipliers:
         small = step.s * (step.n + step.multipliers) <= MOST_HELD and step.end is not None and step.end.linear
         return Newton(step, width, width, *further) if small else None
-    lanes = W if width == 1 else width
+    half = 2 * len(step.method.table.c) <= W and W > SHORT_VECTOR
+    lanes = width if width > 1 else W // 2 if half else W
     short = chord_length(step, mass_of(step), lanes if width == 1 else 1) <= LONGEST
-    if collocates(step.method):
-        return Gauss(step, lanes, width, *further) if short else None
-    if newton_length(step) <= LONGEST_NEWTON and (width > 1 or (step.n <= MANY and step.s <= 2)):
+    collocated, small = collocates(step.method), step.s <= 2 and step.n <= MANY
+    swift = not mass_of(step).separable and small if collocated else small or width > 1
+    if swift and newton_length(step) <= LONGEST_NEWTON:
         return Newton(step, width, width, *further)
-    return Chord(step, lanes, width, *further) if short else None
+    if not short:
+        return None
+    return Gauss(step, lanes, width, *further) if collocated else Chord(step, lanes, width, *further)
 
 
 class Engine:
     """A form of the steps of a method on a system, compiled; h, parameters and trajectories change nothing of it."""
 
-    def __init__(self, system: Lagrangian, method: Galerkin, step: Step, form: Form, width: int, phases: int) -> None:
+    def __init__(
+        self, system: Lagrangian, method: Galerkin, how: Scripted, form: Form, width: int, phases: int
+    ) -> None:
         self.system, self.method, self.phases = system, method, phases
-        self.step, self.form = step, form
+        self.how, self.step, self.form = how, how.step, form
         self.width, self.lanes, self.places = width, self.form.lanes, self.form.places
         self.values = self.form.places["tables"].stop  # of a state
         self._native: dict[bool, tuple[Native, Any]] = {}
+        self._tables: dict[float, FloatArray] = {}
+
+    @property
+    def watches(self) -> bool:
+        """Whether the native function looks for events; else states are looked at, after steps."""
+        return self.form.watches
 
     @cached_property
     def easy(self) -> dict[str, Program]:
@@ -126,18 +140,22 @@ class Engine:
         return int(hashlib.sha256(text.encode()).hexdigest()[:15], 16)
 
     def tables(self, h: float) -> FloatArray:
-        return np.broadcast_to(self.form.rows.numbers(h), (self.form.rows.size, self.lanes))
+        if h not in self._tables:
+            if len(self._tables) >= MOST_TABLES:
+                self._tables.clear()
+            self._tables[h] = np.broadcast_to(self.form.rows.numbers(h), (self.form.rows.size, self.lanes))
+        return self._tables[h]
 
     @cached_property
     def _unit_tables(self) -> tuple[FloatArray, NDArray[np.float64]]:
-        """The tables at h = 1, and the power of h, −1, 0 or 1, that is a factor of each row."""
+        """The tables at h = 1, and the power of h, −1 … 2, that is a factor of each row."""
         one, two = (self.form.rows.numbers(h) for h in (1.0, 2.0))
-        return one, np.select([(two == one * 2.0**k).all(axis=1) for k in (0, 1)], [0.0, 1.0], -1.0)
+        return one, np.select([(two == one * 2.0**k).all(axis=1) for k in (0, 1, 2)], [0.0, 1.0, 2.0], -1.0)
 
-    def tables_in_passing(self, h: float) -> FloatArray:
-        """Tables for a single step, quickly: their last bits are not those by which a long run keeps its energy."""
+    def tables_in_passing(self, lengths: FloatArray) -> FloatArray:
+        """Tables for single steps, quickly: their last bits are not those by which a long run keeps its energy."""
         one, power = self._unit_tables
-        return np.broadcast_to(one * (h**power)[:, None], (len(one), self.lanes))
+        return one * lengths[:, None, None] ** power[:, None]
 
     def packed(self, x: FloatArray) -> FloatArray:
         """q or p of the trajectories side by side, (width, n), as a block, (values, lanes)."""
@@ -146,6 +164,14 @@ class Engine:
         found = np.zeros(self.form.rows.length(self.step.n) * self.lanes)
         found[: self.step.n] = x[0]
         return found.reshape(-1, self.lanes)
+
+    def packed_alone(self, x: FloatArray) -> FloatArray:
+        """q or p of K states of one trajectory each, (K, n), as blocks, (K, values, lanes)."""
+        if not self.form.side:
+            return x[:, :, None]
+        found = np.zeros((len(x), self.form.rows.length(self.step.n) * self.lanes))
+        found[:, : self.step.n] = x
+        return found.reshape(len(x), -1, self.lanes)
 
     def unpacked(self, block: FloatArray) -> FloatArray:
         """The same from a block of one state, (width, n)."""
@@ -170,10 +196,14 @@ def call_record() -> NDArray[np.int64]:
 
 @lru_cache(maxsize=128)
 def engine(
-    system: Lagrangian, method: Galerkin, width: int = 1, watch: Watching | None = None, lifts: bool = False,
+    system: Any, method: Galerkin, width: int = 1, watch: Watching | None = None, lifts: bool = False,
     energy: bool = False, phases: int = 1, varied: int = 0,
 ) -> Engine | None:  # fmt: skip
-    """The engine of these steps; None where they are too long to be written out."""
-    step = step_of(system, method)
-    form = form_of(step, width, watch, lifts, system if energy else None, varied)
-    return None if form is None else Engine(system, method, step, form, width, phases)
+    """The engine of these steps; None if there is none, as of many trajectories side by side where steps are long."""
+    how: Scripted = system.scripted(method)
+    form = form_of(how.step, width, watch, lifts, system if energy else None, varied) if how.step.terms else None
+    if form is None:
+        if width > 1 or how.step.multipliers:
+            return None
+        form = LongSteps(how, lifts, varied)
+    return Engine(system, method, how, form, width, phases)

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from leastaction.backends.guarded import check_zones, guarded
 from leastaction.engine.rescue import Rescue, Unsolved
 from leastaction.engine.run import call_record, engine
-from leastaction.kernel.driver import BEGIN, FAILED, HARD, PLACE, SOLVED
+from leastaction.kernel.driver import BEGIN, HARD, PLACE, SOLVED
 from leastaction.methods import Galerkin
 
 if TYPE_CHECKING:
     from leastaction.systems.lagrangian import Lagrangian
 
 FloatArray = NDArray[np.float64]
+ROOM = 2**20  # numbers of the states of steps that are solved one after the other in native code
 
 
 class SingleSteps:
@@ -26,8 +27,10 @@ class SingleSteps:
         how = engine(system, method, 1, lifts=True)
         assert how is not None, "a system asks first whether steps are short enough"
         self.engine, self._call = how, call_record()
-        self._state = guarded((how.values, how.lanes), "a state")
-        self._h, self._scratch, self._hard = np.nan, guarded((0,), "work"), False
+        self._params = np.zeros(0)
+        self._states, self._scratch = guarded((0, how.values, how.lanes), "states"), guarded((0,), "work")
+        self._call[PLACE["steps"]], self._call[PLACE["due"]] = 1, 2
+        self._hard = False
         self._rescue: tuple[FloatArray, Rescue] | None = None
 
     def solved(
@@ -38,62 +41,89 @@ class SingleSteps:
 
         NaN where a step cannot be solved.
         """
-        step, count = self.engine.step, len(starts)
-        z, impulses = np.full((count, step.s, step.n), np.nan), np.full((count, step.n), np.nan)
-        sets = np.broadcast_to(params, (count, step.params))
-        for k in range(count):
-            driven = np.zeros((0, 0)) if inputs is None else np.ascontiguousarray(inputs[k], float)
-            found = self._one(starts[k], float(lengths[k]), sets[k], driven)
-            if found is not None:
-                z[k], impulses[k] = found
+        step, most = self.engine.step, max(1, ROOM // (self.engine.values * self.engine.lanes))
+        most = 1 if self.engine.form.alone else most
+        sets = np.broadcast_to(params, (len(starts), step.params))
+        if inputs is None:
+            driven = np.zeros((len(starts), 0, 0))
+        else:
+            nodes = len(self.engine.method.table.c)
+            driven = np.ascontiguousarray(np.broadcast_to(inputs, (len(starts), nodes, inputs.shape[2])), float)
+        parts = [slice(k, k + most) for k in range(0, max(len(starts), 1), most)]
+        found = [self._solved(starts[k], lengths[k], sets[k], driven[k]) for k in parts]
+        z, impulses = (np.concatenate(each) for each in zip(*found, strict=True))
         return z, impulses
 
-    def _one(
-        self, start: FloatArray, h: float, params: FloatArray, inputs: FloatArray
-    ) -> tuple[FloatArray, FloatArray] | None:
-        how, state, n = self.engine, self._state, self.engine.step.n
-        places = how.places
-        if h == 0.0:
-            return np.zeros((how.step.s, n)), np.zeros(n)
-        state[: places["tables"].start] = 0.0
-        if h != self._h:
-            state[places["tables"]], self._h = how.tables_in_passing(h), h
-        q, p = start[None, 1 : 1 + n], start[None, 1 + n :]
-        state[places["q"]], state[places["p"]] = how.packed(q), how.packed(p)
-        state[places["params"]] = params[:, None]
-        for name, value in (("h", h), ("period", h), ("t0", start[0]), ("alive", 1.0)):
-            state[places[name]] = value
-        why = self._run(BEGIN, inputs)
-        if why == FAILED and not self._hard and how.hard:
+    def _solved(
+        self, starts: FloatArray, lengths: FloatArray, params: FloatArray, inputs: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        how, count, step = self.engine, len(starts), self.engine.step
+        n, s = step.n, step.s
+        if len(self._states) < count:
+            self._states = guarded((count, how.values, how.lanes), "states")
+        states, places = self._states[:count], how.places
+        states[:, : places["tables"].start] = 0.0
+        still = lengths == 0.0
+        states[:, places["tables"]] = how.tables_in_passing(np.where(still, 1.0, lengths))
+        for name, values in (("q", starts[:, 1 : 1 + n]), ("p", starts[:, 1 + n :])):
+            states[:, places[name]] = how.packed_alone(values)
+        if states[:, places["params"]].size:
+            states[:, places["params"]] = params[:, :, None]
+        for name, value in (("h", lengths), ("period", lengths), ("t0", starts[:, 0])):
+            states[:, places[name]] = value[:, None, None]
+        states[:, places["alive"]] = 1.0
+        blocks = [{name: state[place] for name, place in places.items()} for state in states] if how.form.alone else []
+        for x, start, h, own in zip(blocks, starts, lengths, params, strict=False):
+            how.form.began(x, float(start[0]), start[1 : 1 + n], start[1 + n :], float(h), own)
+        self._params = params[0] if count else self._params
+        failed = self._run(np.flatnonzero(~still), BEGIN, inputs)
+        if failed.size and not self._hard and how.hard:
             self._hard = True
-            why = self._run(HARD, inputs)
-        if why == FAILED:
-            try:
-                solved = self._rescued(params).solve(float(start[0]), q[0], p[0], h, inputs)
-            except Unsolved:
-                return None
-            how.form.put({name: state[place] for name, place in places.items()}, 0, solved.z, solved.impulse, h)
-            state[places["failed"]] = 0.0
-            if self._run(SOLVED, inputs) == FAILED:
-                return None
-        found = state[places["z"], 0][: how.step.s * n].reshape(how.step.s, n), state[places["impulse"], 0]
-        return found if np.isfinite(found[0]).all() and np.isfinite(found[1]).all() else None
+            failed = self._run(failed, HARD, inputs)
+        lost = [k for k in failed if not self._rescued(k, starts[k], float(lengths[k]), params[k], inputs)]
+        if how.form.alone:
+            ended = [how.form.solved(x, y[1 : 1 + n], y[1 + n :]) for x, y in zip(blocks, starts, strict=True)]
+            z, impulses = (
+                np.array([x[k] for x in ended]).reshape(count, *shape) for k, shape in ((0, (s, n)), (1, (n,)))
+            )
+        else:
+            z = states[:, places["z"], 0][:, : s * n].reshape(count, s, n).copy()
+            impulses = states[:, places["impulse"], 0].copy()
+        z[still], impulses[still] = 0.0, 0.0
+        lost = np.union1d(lost, np.flatnonzero(~np.isfinite(z).all(axis=(1, 2)) | ~np.isfinite(impulses).all(axis=1)))
+        z[lost.astype(int)], impulses[lost.astype(int)] = np.nan, np.nan
+        return z, impulses
 
-    def _run(self, enter: int, inputs: FloatArray) -> int:
+    def _run(self, which: NDArray[np.intp], enter: int, inputs: FloatArray) -> NDArray[np.intp]:
+        """Some steps in native code; those that failed."""
         native, function = self.engine.compiled(self._hard)
-        if len(self._scratch) < native.work:
-            self._scratch = guarded((native.work,), "work")
+        self._scratch = self.engine.form.scratch(native.work, self._scratch, self._params)
         call = self._call
-        call[PLACE["steps"]], call[PLACE["enter"]], call[PLACE["due"]] = 1, enter, 2
+        call[PLACE["enter"]] = enter
+        first, pitch = self._states.ctypes.data, self._states.strides[0]
+        work, record = self._scratch.ctypes.data, call.ctypes.data
+        addresses = (first + pitch * which).tolist()
         if inputs.size:
-            nodes = len(self.engine.method.table.c)
-            table = np.ascontiguousarray(np.broadcast_to(inputs, (nodes, inputs.shape[1])))
-            call[PLACE["table"]], call[PLACE["table_node"]] = table.ctypes.data, table.shape[1]
-        function(self._state.ctypes.data, self._scratch.ctypes.data, call.ctypes.data)
-        check_zones(self._state, self._scratch)
-        return int(call[PLACE["why"]])
+            call[PLACE["table_node"]] = inputs.shape[2]
+            done = []
+            for k, address in zip(which, addresses, strict=True):
+                call[PLACE["table"]] = inputs[k].ctypes.data
+                done.append(function(address, work, record))
+        else:
+            done = [function(address, work, record) for address in addresses]
+        check_zones(self._states, self._scratch)
+        return which[np.array(done, int) == 0]
 
-    def _rescued(self, params: FloatArray) -> Rescue:
+    def _rescued(self, k: int, start: FloatArray, h: float, params: FloatArray, inputs: FloatArray) -> bool:
+        """A step that native code fails on; whether it is solved now."""
+        how, n = self.engine, self.engine.step.n
         if self._rescue is None or not np.array_equal(self._rescue[0], params):
-            self._rescue = params.copy(), Rescue(self.engine.system, self.engine.step, params)
-        return self._rescue[1]
+            self._rescue = params.copy(), how.how.rescue(params)
+        try:
+            solved = self._rescue[1].solve(float(start[0]), start[1 : 1 + n], start[1 + n :], h, inputs[k])
+        except Unsolved:
+            return False
+        state = self._states[k]
+        how.form.put({name: state[place] for name, place in how.places.items()}, 0, solved.z, solved.impulse, h)
+        state[how.places["failed"]] = 0.0
+        return not self._run(np.array([k]), SOLVED, inputs).size

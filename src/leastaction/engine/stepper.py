@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from leastaction.backends.guarded import check_zones, guarded
 from leastaction.backends.rows import Row
-from leastaction.backends.status import GOING_WELL, NOT_FINITE, Failure
+from leastaction.backends.status import GOING_WELL, NOT_CONVERGED, NOT_FINITE, Failure
 from leastaction.backends.stepper import Start, require_inputs
 from leastaction.engine.carrying import Carrying
 from leastaction.engine.form import Watching
 from leastaction.engine.rescue import Rescue, Unsolved
-from leastaction.engine.run import Engine, call_record, engine
+from leastaction.engine.run import Engine, engine
 from leastaction.engine.singles import SingleSteps
-from leastaction.kernel.driver import BEGIN, EASY, FAILED, FINISHED, HARD, LOOK, PLACE, RESTING, SOLVED
+from leastaction.kernel.driver import BEGIN, CALL, EASY, FAILED, FINISHED, HARD, LOOK, PLACE, RESTING, SOLVED
 from leastaction.methods import Composition, Galerkin
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class FormStepper:
     """
 
     INTEGERS: tuple[str, ...] = ("status", "steps", "continued", "phase", "layout")
+    threads, hasty = 1, False
 
     def __init__(
         self, system: Lagrangian, method: Galerkin | Composition, start: Start, row: Row | None = None, lanes: int = 1,
@@ -76,7 +77,7 @@ class FormStepper:
         self._carrying: Carrying | None = None
         if how.form.varied and not how.form.varies:
             self._carrying = Carrying(how.step, self.params[0], how.form.varied)
-        self._call, self._scratch = call_record(), np.zeros(0)
+        self._calls, self._scratch = np.zeros((self.groups, len(CALL)), np.int64), np.zeros(0)
         self._kept = how.kept(self.row.columns)
         self._table: FloatArray | None = None
         self._table_first = 0
@@ -143,12 +144,21 @@ class FormStepper:
                 "period": h, "t0": float(start.t) + offset * h, "t": float(step), "alive": alive, "offset": offset,
             }  # fmt: skip
             for name, value in values.items():
-                state[how.places[name]][:, columns] = value
-            state[how.places["tables"]] = how.tables(part * h)
+                if (block := state[how.places[name]]).size:
+                    block[:, columns] = value
+            state[how.places["tables"]] = how.tables(float(part * h))
+            blocks = {name: state[place] for name, place in how.places.items()}
+            how.form.began(
+                blocks, float(start.t) + (step + offset) * h, q[own[0]], p[own[0]], part * h, self.params[own[0]]
+            )
         if self.row.varied:
             self.D = self.row.directions()
         self.tally[lanes, STEPS] = step
         self._unbegun[g] = True
+
+    def hurry(self) -> None:
+        """From now on a step after the first fails that only a rescue could solve: in large systems that takes minutes."""
+        self.hasty = True
 
     def leave(self, status: NDArray[np.int8]) -> None:
         """Before the first step: which trajectories cannot begin."""
@@ -220,17 +230,41 @@ class FormStepper:
     def advance_to(self, end: int, every: int, first: int, rows: FloatArray) -> None:
         """Every group up to this step, or as far as it goes; state k goes to rows[:, k // every − first]."""
         self._rows = every, first, rows
-        for g in range(self.groups):
-            lanes = slice(g * self.lanes, min((g + 1) * self.lanes, self.size))
-            going = self.tally[lanes, STATUS] == GOING_WELL
-            if going.any():
-                self._group(g, lanes, int(self.tally[lanes, STEPS][going].max()), end)
+        counts, status = (self.tally[: self.groups * self.lanes, k].reshape(-1, self.lanes) for k in (STEPS, STATUS))
+        going = status == GOING_WELL
+        now = np.where(going, counts, -1).max(axis=1)
+        which = np.flatnonzero(going.any(axis=1) & (now < end))
+        if self._carrying is not None or not which.size:
+            for g in which:
+                self._group(g, int(now[g]), end)
+            return
+        before = self.states[which].copy(), self._phase[which].copy(), self._unbegun[which].copy()
+        self._prepare(which, now[which], EASY, end)
+        hard = self._hard
+        done, why = self._called(which)
+        sound = np.isfinite(self.states[which, 0, : self.engine.places["carry"].start]).all(axis=(1, 2))
+        for k, g in enumerate(which.tolist()):
+            if why[k] == FINISHED and sound[k]:
+                counts[g][going[g]] = now[g] + done[k]
+            else:
+                snapshot = Snapshot(before[0][k], int(before[1][k]), bool(before[2][k]))
+                self._group(g, int(now[g]), end, snapshot, (int(done[k]), int(why[k])), hard)
 
-    def _group(self, g: int, lanes: slice, now: int, end: int) -> None:
-        """One group from a step on; it ends early where an event may lie."""
-        enter, before, begun = EASY, self._snapshot(g), now
+    def _group(
+        self, g: int, now: int, end: int, before: Snapshot | None = None, ran: tuple[int, int] | None = None,
+        hard: bool = False,
+    ) -> None:  # fmt: skip
+        """One group from a step on; it ends early where an event may lie. `ran` is how its native run ended that began
+        with the states `before`, with the hard way or without.
+        """
+        lanes = slice(g * self.lanes, min((g + 1) * self.lanes, self.size))
+        enter, begun = EASY, now
+        before = before or self._snapshot(g)
         while now < end:
-            done, why = self._native(g, now, end, enter)
+            if ran is None:
+                hard = self._hard
+            done, why = ran or self._native(g, now, end, enter)
+            ran = None
             if not np.isfinite(self.states[g, 0, : self.engine.places["carry"].start]).all() and done:
                 now, enter = self._last_finite(g, lanes, before, begun, now + done), EASY
                 before, begun = self._snapshot(g), now
@@ -243,7 +277,7 @@ class FormStepper:
             if why == LOOK:
                 return
             if why == FAILED:
-                if not self._hard and enter == EASY and self.engine.hard:
+                if not hard and enter == EASY and self.engine.hard:
                     self._hard, enter = True, HARD
                     if self.lanes == 1:
                         self.block(g, "resting", int(self._phase[g]))[:] = RESTING
@@ -257,63 +291,77 @@ class FormStepper:
 
     def _native(self, g: int, now: int, end: int, enter: int) -> tuple[int, int]:
         """Native steps: how many whole ones were done, and why they ended."""
+        which = np.array([g])
         if self._carrying is None:
-            return self._called(g, now, enter, (end - now) * len(self.parts) - int(self._phase[g]))
-        begun, why = now, FINISHED
-        while now < end and why == FINISHED:
+            self._prepare(which, np.array([now]), enter, end)
+            done, why = self._called(which)
+            return int(done[0]), int(why[0])
+        begun, ended = now, FINISHED
+        while now < end and ended == FINISHED:
             phase = int(self._phase[g])
-            done, why = self._called(g, now, enter, 1)
-            if why != FAILED:
-                self._carry(phase, now)
-            now, enter = now + done, EASY
+            q, p = (self.engine.unpacked(self.block(g, name, phase))[0] for name in ("q", "p"))
+            self._prepare(which, np.array([now]), enter, None)
+            done, why = self._called(which)
+            ended = int(why[0])
+            if ended != FAILED:
+                self._carry(phase, now, q, p)
+            now, enter = now + int(done[0]), EASY
             every, first, rows = self._rows
-            if done and every and now % every == 0:
+            if done[0] and every and now % every == 0:
                 rows[0, now // every - first, len(self.row.columns) :] = self.D.ravel()
-        return now - begun, why
+        return now - begun, ended
 
-    def _carry(self, phase: int, step: int) -> None:
+    def _carry(self, phase: int, step: int, q: FloatArray, p: FloatArray) -> None:
         """The derivatives through a factor of this step, that native code has just done."""
-        start, part, offset, n = self._start, self.parts[phase], self.offsets[phase], self.engine.step.n
-        x = {name: self.block(0, name, phase)[:, 0] for name in ("z", "from")}
+        start, part, offset = self._start, self.parts[phase], self.offsets[phase]
+        z = self.engine.form.unknowns_of({name: self.block(0, name, phase) for name in self.engine.places})
         t, h = float(start.t) + step * float(start.h), float(start.h)
         assert self._carrying is not None
         D, inputs = self.D, self._inputs_at(0, t, phase)
         self.block(0, "earlier")[:] = self.block(0, "directions", int(self._phase[0]))
-        q, p = x["from"][:n], x["from"][n:]
-        self.D = self._carrying.carried(D, t + offset * h, part * h, h, q, p, x["z"], inputs, step + offset)
+        self.D = self._carrying.carried(D, t + offset * h, part * h, h, q, p, z, inputs, step + offset)
 
-    def _called(self, g: int, now: int, enter: int, steps: int) -> tuple[int, int]:
-        native, function = self.engine.compiled(self._hard)
+    def _prepare(self, which: NDArray[np.intp], now: NDArray[Any], enter: int, end: int | None) -> None:
+        """What native runs of these groups are told, of steps from `now` up to `end`, or of one factor of a step."""
         every, first, rows = self._rows
-        phases, call = len(self.parts), self._call
-        if len(self._scratch) < native.work:
-            self._scratch = guarded((native.work,), "work")
-        row = now // every + 1 - first if every else 0
-        width, own = self.row.width, g * self.lanes
+        phases, calls, phase = len(self.parts), self._calls, self._phase[which]
+        own = which * self.lanes
+        row = now // every + 1 - first if every else 0 * now
         given = {
-            "steps": steps, "enter": BEGIN if self._unbegun[g] and enter == EASY else enter,
-            "phase": int(self._phase[g]), "due": every - now % every if every else NEVER,
-            "every": every or NEVER, "rows": rows.ctypes.data + 8 * (own * rows.strides[0] // 8 + row * width),
-            "lane": rows.strides[0] // 8, "width": width, "kept": self._kept.ctypes.data, "kept_count": len(self._kept),
-            "looks": self._noted[own:].ctypes.data, "look_room": self._looks.shape[1],
+            "steps": 1 if end is None else (end - now) * phases - phase,
+            "enter": np.where(self._unbegun[which], BEGIN, enter) if enter == EASY else enter,
+            "phase": phase, "due": every - now % every if every else NEVER, "every": every or NEVER,
+            "rows": rows.ctypes.data + 8 * (own * (rows.strides[0] // 8) + row * self.row.width),
+            "lane": rows.strides[0] // 8, "width": self.row.width,
+            "kept": self._kept.ctypes.data, "kept_count": len(self._kept),
+            "looks": self._noted.ctypes.data + self._noted.strides[0] * own, "look_room": self._looks.shape[1],
             "look_lane": self._noted.shape[1], "step": now,
         }  # fmt: skip
         if self._table is not None:
             table, r = self._table, len(self.engine.method.table.c)
             B, _, nodes, channels = table.shape
             item = nodes * channels
-            begin = (own if B > 1 else 0) * table.shape[1] * item
-            begin += (now - self._table_first) * item + int(self._phase[g]) * r * channels
+            begin = (own if B > 1 else 0 * own) * table.shape[1] * item
+            begin = begin + (now - self._table_first) * item + phase * r * channels
             given |= {"table": table.ctypes.data + 8 * begin, "table_step": r * channels,
                       "table_lane": table.shape[1] * item if B > 1 else 0, "table_node": channels}  # fmt: skip
         for name, value in given.items():
-            call[PLACE[name]] = value
-        function(self.states[g].ctypes.data, self._scratch.ctypes.data, call.ctypes.data)
+            calls[which, PLACE[name]] = value
+
+    def _called(self, which: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Native runs of some groups: how many whole steps each did, and why they ended."""
+        native, function = self.engine.compiled(self._hard)
+        self._scratch = self.engine.form.scratch(native.work, self._scratch, self.params[which[0] * self.lanes])
+        work, calls = self._scratch.ctypes.data, self._calls
+        states = self.states.ctypes.data + self.states.strides[0] * which
+        records = calls.ctypes.data + calls.strides[0] * which
+        for state, record in zip(states.tolist(), records.tolist(), strict=True):
+            function(state, work, record)
         check_zones(self.states, self._scratch, self._noted)
-        self._unbegun[g] = False
-        done = int(self._phase[g]) + int(call[PLACE["done"]])
-        self._phase[g] = call[PLACE["phase"]]
-        return done // phases, int(call[PLACE["why"]])
+        self._unbegun[which] = False
+        done = self._phase[which] + calls[which, PLACE["done"]]
+        self._phase[which] = calls[which, PLACE["phase"]]
+        return done // len(self.parts), calls[which, PLACE["why"]]
 
     def _snapshot(self, g: int) -> Snapshot:
         return Snapshot(self.states[g].copy(), int(self._phase[g]), bool(self._unbegun[g]))
@@ -363,7 +411,7 @@ class FormStepper:
         if found is None:
             if len(self._rescues) > 64:
                 self._rescues.clear()
-            found = self._rescues[i] = Rescue(self.engine.system, self.engine.step, self.params[i])
+            found = self._rescues[i] = self.engine.how.rescue(self.params[i])
         return found
 
     def _inputs_at(self, i: int, t: float, phase: int = 0) -> FloatArray:
@@ -393,6 +441,8 @@ class FormStepper:
             t = float(self._start.t) + now * float(self._start.h)
             begin = t + self.offsets[phase] * float(self._start.h)
             try:
+                if self.hasty and now:
+                    raise Unsolved(Failure(NOT_CONVERGED, np.inf, 0, 0.0))
                 solved = self._rescue(i).solve(begin, q, p, h, self._inputs_at(i, t, phase))
             except Unsolved as error:
                 if before is None:

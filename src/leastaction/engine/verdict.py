@@ -15,7 +15,7 @@ trusted  Some rate was at most TRUST: by the theorem of Newton and Kantorovich (
 failed   A number is not finite; an increment or the step is longer than FAR times its scale; the iteration shrinks too
          slowly (SLOW, SLOWER from the third rate on), or would take more than `patience` further iterations.
 
-A first step has no step before it that could give a scale: its first increment is its scale.
+A first step has no step before it that could give a scale: where its first iteration leads is its scale.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Any
 
 from leastaction.program import Value
 from leastaction.step.rows import Row, Rows, numbers
+from leastaction.step.rows import size as length
 
 EPS = 2.0**-52
 NEGLIGIBLE = EPS / 1000  # larger ones were seen as a drift of the energy, since what is left has a side
@@ -35,6 +36,7 @@ NEAR = 1 / 16
 FAR = 48.0  # a step grows by no such factor from one step to the next
 SLOW, SLOWER = 0.9, 0.5
 MOST_ITERATIONS = 50.0
+WAKING = 4.5  # iterations of a first step in which increments need not shrink
 TINY = 1e-280  # a scale is never zero
 STATE = ("going", "failed", "size", "rate", "nearest", "iterations")  # what the verdict remembers, a number of each
 
@@ -60,15 +62,23 @@ def judged(
     corrected  whether all iterations but the first one contract by the square of what the first one contracts by
     lands      whether the result follows from forces that are evaluated at the root again
     """
-    B, n = x["going"][0].B, len(moves)
-    one, started = B.number(1.0), x["started"][0]
+    n, one, started = len(moves), x["going"][0].B.number(1.0), x["started"][0]
     scale = list(x["scale"])
     if first:
-        longest = rows.packed([_size(row) for row in moves])
+        longest = rows.packed([length(row) for row in places])
         scale = [started.where(a, a.op("max", b).op("max", TINY)) for a, b in zip(scale, longest, strict=True)]
     units = numbers(rows, [one / a for a in scale], n)
     size, reach = (_largest(rows, units, of) for of in (moves, places))
-    sound = (size < FAR) & (reach < FAR)
+    found = ruled(x, size, reach, first=first, patience=patience, squares=squares, corrected=corrected, lands=lands)
+    return found | ({"scale": scale} if first else {})
+
+
+def ruled(
+    x: Mapping[str, Sequence[Value]], size: Value, reach: Value, *, first: bool, patience: int, squares: bool = False,
+    corrected: bool = False, lands: bool = False,
+) -> dict[str, list[Any]]:  # fmt: skip
+    """The rule alone, of the size of an increment and of the whole step, in scales."""
+    one, sound = size.B.number(1.0), (size < FAR) & (reach < FAR)
     if first:
         solved, slow, rate, nearest = size <= NEGLIGIBLE, size < 0.0, one, (size <= NEAR).where(0.0, 1.0)
     else:
@@ -82,7 +92,9 @@ def judged(
         nearest = x["nearest"][0].op("min", rate)
         most = (k < 2.5).where(SLOW, SLOWER)
         hopeless = (left * power(factor, patience) > NEGLIGIBLE) & (k > 1.5)
-        slow = (size > STALLED) & ((now > most) | hopeless) | (k > MOST_ITERATIONS)
+        # In a first step some coordinates may move only after others have: then increments do not shrink at first.
+        waking = ~x["started"][0] & (k < WAKING)
+        slow = (size > STALLED) & ((now > most) | hopeless) & ~waking | (k > MOST_ITERATIONS)
         solved = solved & (nearest <= TRUST)
         slow = slow | ((now > 0.5) & (size <= STALLED) & ~solved)
     failed = ~sound | (slow & ~solved)
@@ -95,7 +107,6 @@ def judged(
         "iterations": [one if first else x["iterations"][0] + 1.0],
         "most": [x["most"][0].op("max", one if first else x["iterations"][0] + 1.0)],
         "spent": [x["spent"][0] + 1.0],
-        **({"scale": scale} if first else {}),
     }
 
 
@@ -113,11 +124,3 @@ def power(x: Value, k: int) -> Value:
 
 def _largest(rows: Rows, units: Sequence[Value], of: Sequence[Row]) -> Value:
     return rows.largest([abs(d) * u for row, u in zip(of, units, strict=True) for d in row if isinstance(d, Value)])
-
-
-def _size(row: Row) -> Value:
-    found = [abs(d) for d in row if isinstance(d, Value)]
-    largest = found[0]
-    for a in found[1:]:
-        largest = largest.op("max", a)
-    return largest

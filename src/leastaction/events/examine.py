@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -16,7 +16,6 @@ from leastaction.events.curve import FURTHER, Flow, through_steps
 from leastaction.events.isolate import MOST_PARTS, Part, parts
 from leastaction.events.kinds import Watch
 from leastaction.events.motion import EPS, Motion, Survey
-from leastaction.events.turn import lowest
 
 # Steps; events; rows of four: two places between which the function changes its sign, and its values there; and whether
 # up (+1) or down (−1).
@@ -26,6 +25,7 @@ MOST_NUMBERS = 2**22  # the most numbers of states that are looked at together
 BEYOND = 2.0**-10  # in parts of a step: how far to look beyond its end
 SHORTEST = 1e-9  # in parts of t: in shorter steps all functions are nearly constant
 UNSEEN = 8.0  # roundings of states: a wall that is nearer than these is met; and of times, which then are the same
+GOLDEN = 0.3819660112501051
 GROWS = 1e4  # if g is this many times larger than at both ends of its bracket, g has no zero there but a pole
 
 
@@ -136,7 +136,7 @@ class Examiner:
         into = np.argwhere(near & self._walls & (begin == 0) & (leaving == -1))
         at_once = [Occurrence(k, 0 * t[k], e, -1, starts[k]) for k, e in into.tolist()]
         joined = tuple(np.concatenate(part) for part in zip(*found, strict=True))
-        return self._located(who, at_once, joined, starts, h, survey.z, (begin, leaving, end), lost)  # type: ignore[arg-type]
+        return self._located(who, at_once, joined, starts, h, (begin, leaving, end), lost)  # type: ignore[arg-type]
 
     def _crossed(
         self, survey: Survey, starts: NDArray[Any], begin: NDArray[np.int8], leaving: NDArray[np.int8],
@@ -310,15 +310,13 @@ class Examiner:
         brackets: Brackets,
         starts: NDArray[Any],
         h: NDArray[Any],
-        z: NDArray[Any] | None,
         signs: tuple[Any, Any, Any],
         unsolved: list[int],
     ) -> Examined:
         row, event, enclosing, direction = brackets
         if not len(row):
             return Examined(occurrences, *signs, frozenset(unsolved))
-        of_rows = None if z is None else z[row]
-        tau, value, states = self.motion.crossings(who[row], event, starts[row], h[row], of_rows, enclosing)
+        tau, value, states = self.motion.crossings(who[row], event, starts[row], h[row], enclosing)
         failed = (states != states).any(axis=1)
         nothing = ~failed & (value != value)
         pole = ~failed & ~nothing & (abs(value) > GROWS * abs(enclosing[:, 2:]).max(axis=1))
@@ -372,3 +370,22 @@ def signs_of(values: NDArray[Any], unseen: Any = 0) -> NDArray[np.int8]:
 
 def _sign(value: Any, unseen: Any) -> int:
     return int(value > unseen) - int(value < -unseen)
+
+
+def lowest(f: Callable[[Any], Any], a: Any, x: Any, b: Any, eps: Any) -> tuple[Any, Any]:
+    """The first place found between a and b where f is negative, or else the place where f is least; and the value of f
+    there. The search begins at x, goes by golden sections, and ends at √ε: a minimum is known to half the digits of its
+    value.
+    """
+    near, fx = eps ** (eps**0 / 2), f(x)
+    while fx >= 0 and b - a > near * (1 + abs(x)):
+        u = x + GOLDEN * (b - x) if b - x > x - a else x - GOLDEN * (x - a)
+        fu = f(u)
+        if fu != fu:
+            break
+        if fu <= fx:
+            a, b = (x, b) if u >= x else (a, x)
+            x, fx = u, fu
+        else:
+            a, b = (a, u) if u > x else (u, b)
+    return x, fx

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.events.kinds import Watch
-from leastaction.systems.clock import Clock
+from leastaction.systems.defaults import Clock
 
 GROWING = ("event_rows",)  # arrays of the state whose number of rows is not known beforehand
 

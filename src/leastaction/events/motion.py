@@ -28,7 +28,7 @@ from leastaction.events.kinds import Watch
 from leastaction.methods import Galerkin
 from leastaction.numbers.rounding import Digits, Reals
 from leastaction.program import Program
-from leastaction.step.crossing import MOST_VALUES, next_place, tolerance
+from leastaction.step.zeros import zeros
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import System
 
@@ -59,7 +59,6 @@ class Survey:
     begin, end      the event functions at both ends, (K, events)
     near, turning   whether the functions may be zero in the step, and whether they may turn in it, (K, events)
     ends            the states at the end, (K, 2n)
-    z               the increments, (K, s, n), where they are known
     """
 
     begin: NDArray[Any]
@@ -67,10 +66,9 @@ class Survey:
     near: NDArray[np.bool_]
     turning: NDArray[np.bool_]
     ends: NDArray[Any]
-    z: NDArray[Any] | None = None
 
 
-class Motion(Protocol):
+class Motion:
     """What events need of the trajectories of a run. Rows of `starts` are (t, q, p); `who` has their trajectories."""
 
     system: Any
@@ -82,39 +80,45 @@ class Motion(Protocol):
 
     def steps(self, who: NDArray[np.intp], starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
         """The states (q, p) after single steps of these lengths; NaN if a step is not solved."""
-        ...
+        raise NotImplementedError
 
     def survey(self, who: NDArray[np.intp], starts: NDArray[Any], lengths: NDArray[Any]) -> Survey:
         """What is known of steps of these lengths."""
-        ...
-
-    def crossings(
-        self, who: NDArray[np.intp], event: NDArray[np.int64], starts: NDArray[Any], lengths: NDArray[Any],
-        z: NDArray[Any] | None, brackets: NDArray[Any],
-    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:  # fmt: skip
-        """Where these event functions change their signs in steps of these lengths, with these increments where they
-        are known. `brackets` are rows (a, b, g(a), g(b)) of two places and the values there. Returns τ, the remaining
-        values of g, and the states.
-        """
-        ...
+        raise NotImplementedError
 
     def values(self, who: NDArray[np.intp], t: NDArray[Any], states: NDArray[Any]) -> NDArray[Any]:
         """The event functions, (K, events)."""
-        ...
+        raise NotImplementedError
 
     def after_impacts(
         self, who: NDArray[np.intp], event: NDArray[np.int64], at: NDArray[Any]
     ) -> list[NDArray[Any] | None]:
         """The momenta after impacts in rows (t, q, p); None where no impulse throws the motion back."""
-        ...
+        raise NotImplementedError
 
     def derivative(self, start: NDArray[Any], length: Any, number: int, everything: bool) -> NDArray[Any]:
         """The derivative of a single step of the only trajectory, as `saltation.Single` defines it."""
-        ...
+        raise NotImplementedError
 
     def evaluate(self, program: Program, at: NDArray[Any]) -> NDArray[Any]:
         """A Program of (t, q, p, params) at one row (t, q, p), with the parameters of the only trajectory."""
-        ...
+        raise NotImplementedError
+
+    def crossings(
+        self, who: NDArray[np.intp], event: NDArray[np.int64], starts: NDArray[Any], lengths: NDArray[Any],
+        brackets: NDArray[Any],
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:  # fmt: skip
+        """Where these event functions change their signs in steps of these lengths. `brackets` are rows (a, b, g(a),
+        g(b)) of two places and the values there. Returns τ, the remaining values of g, and the states.
+        """
+
+        def values(k: NDArray[np.intp], tau: NDArray[Any]) -> NDArray[Any]:
+            passed = tau * lengths[k]
+            states = self.steps(who[k], starts[k], passed)
+            return self.values(who[k], starts[k, 0] + passed, states)[np.arange(len(k)), event[k]]
+
+        tau, left = zeros(values, brackets, self.eps)
+        return tau, left, self.steps(who, starts, tau * lengths)
 
 
 def held_rows(system: Any, evaluate: Callable[[Program], NDArray[Any]]) -> NDArray[Any]:
@@ -161,43 +165,7 @@ class Masses:
         return y + np.linalg.solve(M, (x - M.astype(LONG) @ y).astype(float))
 
 
-def crossings(
-    motion: Motion, who: NDArray[np.intp], event: NDArray[np.int64], starts: NDArray[Any], lengths: NDArray[Any],
-    brackets: NDArray[Any],
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:  # fmt: skip
-    """`Motion.crossings`, by steps of any length."""
-    with np.errstate(all="ignore"):  # g may be evaluated at a pole, too
-        rows = zip(who[:, None], event.tolist(), starts, brackets, lengths, strict=True)
-        found = [_crossing(motion, *row) for row in rows]
-    tau, values, states = zip(*found, strict=True)
-    return np.array(tau, motion.dtype), np.array(values, motion.dtype), np.array(states, motion.dtype)
-
-
-def _crossing(
-    motion: Motion, who: NDArray[np.intp], e: int, start: NDArray[Any], bracket: NDArray[Any], length: Any
-) -> tuple[Any, ...]:
-    def at(x: Any) -> tuple[Any, NDArray[Any]]:
-        state = motion.steps(who, start[None], np.array([x * length], motion.dtype))
-        return motion.values(who, np.array([start[0] + x * length], motion.dtype), state)[0, e], state[0]
-
-    x1, x2, f1, f2 = bracket
-    x3, f3 = x2, f2
-    for _ in range(MOST_VALUES):
-        near = tolerance(x1 if abs(f1) < abs(f2) else x2, motion.eps)
-        if f1 == 0 or f2 == 0 or f1 != f1 or abs(x2 - x1) <= near:
-            break
-        x = next_place(x1, x2, x3, f1, f2, f3, near)
-        f, _ = at(x)
-        if (f > 0) == (f1 > 0):
-            x3, f3 = x1, f1
-        else:
-            x3, f3, x2, f2 = x2, f2, x1, f1
-        x1, f1 = x, f
-    best = x2 if abs(f2) < abs(f1) else x1
-    return best, min(f1, f2, key=abs), at(best)[1]
-
-
-class GalerkinMotion:
+class GalerkinMotion(Motion):
     """The motion of a member of the family in float64, by single steps that do not disturb the stepper of the run."""
 
     eps, dtype = EPS, float
@@ -207,7 +175,6 @@ class GalerkinMotion:
         self.system, self.method, self.watch = system, method, watch
         self.params = np.atleast_2d(start.params)
         self._inputs = start.inputs
-        self._steady = start.inputs is None or start.inputs.steady
 
     @cached_property
     def _forms(self) -> FormSingles | None:
@@ -312,7 +279,8 @@ class GalerkinMotion:
 
     def steps(self, who: NDArray[np.intp], starts: FloatArray, lengths: FloatArray) -> FloatArray:
         z, impulses = self._solved(who, starts, lengths)
-        return starts[:, 1:] + np.concatenate([z[:, -1], impulses], axis=1)
+        ends = starts[:, 1:] + np.concatenate([z[:, -1], impulses], axis=1)
+        return np.where((lengths == 0)[:, None], starts[:, 1:], ends)
 
     def survey(self, who: NDArray[np.intp], starts: FloatArray, lengths: FloatArray) -> Survey:
         # There is no step before: a step of half the length, whose middle is a quarter of the length away, replaces it.
@@ -345,24 +313,10 @@ class GalerkinMotion:
         found = points.evaluate(self._survey, np.hstack(columns))
         begin, end, near, turning = (found[:, self._survey.output_slice(name)] for name, _ in self._survey.outputs)
         ends = starts[:, 1:] + np.hstack([z[:, -1], impulse])
-        return Survey(begin, end, near != 0, turning != 0, ends, z)
-
-    def crossings(
-        self,
-        who: NDArray[np.intp],
-        event: NDArray[np.int64],
-        starts: FloatArray,
-        lengths: FloatArray,
-        z: FloatArray | None,
-        brackets: FloatArray,
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        if not self._steady or z is None or self._forms is not None:  # a shorter step has other inputs at its nodes
-            return crossings(self, who, event, starts, lengths, brackets)
-        given = self.params[who], self._driving(who, starts[:, 0], lengths)
-        return self._singles.crossings(self.watch.program, event, starts, lengths, z, brackets, *given)
+        return Survey(begin, end, near != 0, turning != 0, ends)
 
 
-class DetachedMotion:
+class DetachedMotion(Motion):
     """The motion of one trajectory by any method on any system at any precision, by a stepper that does single steps of
     any length, or by a new stepper for each step.
 
@@ -405,12 +359,6 @@ class DetachedMotion:
         begin, end = self.values(who, starts[:, 0], starts[:, 1:]), self.values(who, starts[:, 0] + lengths, ends)
         everything = np.ones(begin.shape, bool)
         return Survey(begin, end, everything, everything.copy(), ends)
-
-    def crossings(
-        self, who: NDArray[np.intp], event: NDArray[np.int64], starts: NDArray[Any], lengths: NDArray[Any],
-        z: NDArray[Any] | None, brackets: NDArray[Any],
-    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:  # fmt: skip
-        return crossings(self, who, event, starts, lengths, brackets)
 
     def values(self, who: NDArray[np.intp], t: NDArray[Any], states: NDArray[Any]) -> NDArray[Any]:
         return self._evaluated(self.watch.program, t, states[:, self.columns])

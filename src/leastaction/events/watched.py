@@ -35,59 +35,101 @@ LAST_STATES = AROUND - 1  # states before the next step: the curve goes through 
 SUMS = {"newton_iterations", "continued"}  # counts of steppers that are added; of other counts the largest is told
 
 
-class WatchedGalerkin:
+class _Watched:
     """A member of the family on a Lagrangian system, in float64, and its events: one trajectory, or many in lanes.
 
-    The native loop asks after every step whether an event may lie in the step (`check`), and goes on if none may. Steps
-    in doubt are looked at together, or at once if a run may have to end or be thrown back. Then the group of lanes
-    halts with the step solved but not done; if nothing happened, the group goes on as if it had not been watched.
-
-    A trajectory that is thrown back waits until the trajectories beside it have done the step, and restarts after it.
+    The native code asks after every step whether an event may lie in it (`check`), and goes on if none may. Steps in
+    doubt are looked at together, or at once if a run may have to end or be thrown back.
     """
 
-    INTEGERS: tuple[str, ...] = GalerkinStepper.INTEGERS
+    _solver: Any
 
-    def __init__(
-        self,
-        system: Lagrangian,
-        method: Galerkin,
-        start: Start,
-        row: Row,
-        watch: Watch,
-        lanes: int = 1,
-        energy: bool = False,
-    ) -> None:
-        program = check_program(watch, system, method)
-        alone = watch.only_ends and lanes == 1
-        check = Check(program, watch.program, watch.items[0].direction) if alone else Check(program)
-        self._solver = GalerkinStepper(system, method, start, row, lanes, energy, check)
+    def __init__(self, system: Lagrangian, method: Galerkin, start: Start, row: Row, watch: Watch) -> None:
         self._motion = GalerkinMotion(system, method, start, watch)
         self.watcher = Watcher(watch, self._motion, system.n, start.h, self._directions if row.varied else None)
         self._start, self._n, self._s, self.row = start, system.n, method.s, row
-        self._ends = alone  # the native loop finds the end of the run by itself
         self._ended: dict[int, Ended] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._solver, name)
+
+    def _directions(self, step: int) -> Direction:
+        raise NotImplementedError
+
+    def _drive(self, end: int) -> None:
+        """Give the solver the inputs of the steps to this one."""
+        going = self._solver.steps()[self._solver.status() == GOING_WELL]
+        first = int(going.min(initial=end))
+        self._solver.drive(first, end - first)
+
+    def _looked(self, who: NDArray[np.intp], looks: FloatArray) -> dict[int, tuple[int, FloatArray | Ended]]:
+        """The trajectories stopped or thrown back in these steps: rows (step, t, h, q, p, z, impulse, last)."""
+        n, s, count, motion = self._n, self._s, len(looks), self._motion
+        steps, starts = looks[:, 0].astype(np.int64), np.concatenate([looks[:, 1:2], looks[:, 3 : 3 + 2 * n]], axis=1)
+        z = looks[:, 3 + 2 * n : 3 + 2 * n + s * n].reshape(count, s, n)
+        impulse, last = np.split(looks[:, 3 + (2 + s) * n : 3 + (4 + s) * n], [n], axis=1)
+        if self.watcher.watch.only_ends:
+            ends = starts + np.concatenate([np.full((count, 1), self.watcher.h), z[:, -1], impulse], axis=1)
+            both = np.concatenate([starts, ends])
+            values = motion.values(np.concatenate([who, who]), both[:, 0], both[:, 1:])[:, 0]
+            near = np.ones(count, bool)  # else the check would not have asked
+            return self.watcher.look_for_end(who, steps, starts, values[:count], values[count:], near)
+        survey = motion.survey_solved(who, starts, np.full(count, self.watcher.h), z, impulse, last)
+        return self.watcher.look(who, steps, starts, survey)
+
+    def at(self) -> FloatArray:
+        found: FloatArray = self._solver.at()
+        for i, ended in self._ended.items():
+            if ended.state is not None:
+                D = [] if ended.tangent is None else [ended.tangent.ravel()]
+                found[i] = np.concatenate([ended.state, *D])
+        return found
+
+    def failure(self) -> Failure | None:
+        return next((ended.failure for ended in self._ended.values()), None) or self._solver.failure()
+
+    def finish(self, standing: Any) -> None:
+        self._solver.finish(standing)
+        self.watcher.finish(standing)
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        self._solver.restore(state)
+        self.watcher.restore(state)
+        for i, log in enumerate(self.watcher.logs):
+            if log.stopped is not None:
+                self._ended[i] = Ended(AT_END, log.stopped[1:])
+
+
+class WatchedGalerkin(_Watched):
+    """The same by the native loops: a group of lanes halts with a step solved but not done; if nothing happened, the
+    group goes on as if it had not been watched. A trajectory that is thrown back waits until the trajectories beside it
+    have done the step, and restarts after it.
+    """
+
+    def __init__(
+        self, system: Lagrangian, method: Galerkin, start: Start, row: Row, watch: Watch, lanes: int = 1,
+        energy: bool = False,
+    ) -> None:  # fmt: skip
+        program = check_program(watch, system, method)
+        self._ends = watch.only_ends and lanes == 1  # the native loop finds the end of the run by itself
+        check = Check(program, watch.program, watch.items[0].direction) if self._ends else Check(program)
+        self._solver = GalerkinStepper(system, method, start, row, lanes, energy, check)
+        super().__init__(system, method, start, row, watch)
         self._thrown: dict[int, FloatArray] = {}  # trajectories that wait, and the states from which they go on
 
-    def leave(self, status: NDArray[np.int8]) -> None:
-        """Before the first step, mark the trajectories that cannot begin."""
-        self._solver.leave(status)
-
-    @property
-    def done(self) -> int:
-        return self._solver.done
-
     def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
-        begun, solver = self.done, self._solver
-        end = begun + steps
+        solver = self._solver
+        begun, end = solver.done, solver.done + steps
         if self._start.inputs is not None:
-            going = solver.steps()[solver.status() == GOING_WELL]
-            solver.drive(int(going.min(initial=end)), end - int(going.min(initial=end)))
+            self._drive(end)
         while self._thrown or solver.going(end):
             solver.run.advance(end, every, first, rows)
             if self._thrown:
                 self._restart(every, first, rows)
             self._look()
-        return solver.furthest - begun
+        return int(solver.furthest - begun)
 
     def _look(self) -> None:
         """Look at the steps in doubt; a trajectory whose step was stopped or thrown back is over, or waits."""
@@ -110,22 +152,6 @@ class WatchedGalerkin:
                 run.end(i)
                 run.halt(i, 2)
 
-    def _looked(self, who: NDArray[np.intp], looks: FloatArray) -> dict[int, tuple[int, FloatArray | Ended]]:
-        """The trajectories that are stopped or thrown back in these steps: rows (step, what the check reads)."""
-        n, s, count, motion = self._n, self._s, len(looks), self._motion
-        steps, starts = looks[:, 0].astype(np.int64), np.concatenate([looks[:, 1:2], looks[:, 3 : 3 + 2 * n]], axis=1)
-        z = looks[:, 3 + 2 * n : 3 + 2 * n + s * n].reshape(count, s, n)
-        impulse = looks[:, 3 + (2 + s) * n : 3 + (3 + s) * n]
-        if self.watcher.watch.only_ends:
-            ends = starts + np.concatenate([np.full((count, 1), self.watcher.h), z[:, -1], impulse], axis=1)
-            both = np.concatenate([starts, ends])
-            values = motion.values(np.concatenate([who, who]), both[:, 0], both[:, 1:])[:, 0]
-            near = np.ones(count, bool)  # else the check would not have asked
-            return self.watcher.look_for_end(who, steps, starts, values[:count], values[count:], z, near)
-        last = looks[:, 3 + (3 + s) * n : 3 + (4 + s) * n]
-        survey = motion.survey_solved(who, starts, np.full(count, self.watcher.h), z, impulse, last)
-        return self.watcher.look(who, steps, starts, survey)
-
     def _restart(self, every: int, first: int, rows: FloatArray) -> None:
         """Restart the waiting trajectories, after the others beside them have done the step."""
         solver = self._solver
@@ -147,60 +173,23 @@ class WatchedGalerkin:
 
     def _directions(self, step: int) -> Direction:
         """The derivatives at the start of this step, the next to be done."""
-        assert self._solver.D is not None
         return directions(self._solver.D, step, self._motion.params.shape[1])
-
-    def steps(self) -> NDArray[np.int64]:
-        return self._solver.steps()
-
-    def status(self) -> NDArray[np.int8]:
-        return self._solver.status()
-
-    def at(self) -> FloatArray:
-        found = self._solver.at()
-        for i, ended in self._ended.items():
-            if ended.state is not None:
-                D = [] if ended.tangent is None else [ended.tangent.ravel()]
-                found[i] = np.concatenate([ended.state, *D])
-        return found
-
-    def spent(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        return self._solver.spent()
-
-    def counts(self) -> dict[str, Any]:
-        return self._solver.counts()
-
-    def failure(self) -> Failure | None:
-        return next((ended.failure for ended in self._ended.values()), None) or self._solver.failure()
-
-    def finish(self, standing: Any) -> None:
-        self._solver.finish(standing)
-        self.watcher.finish(standing)
 
     def state(self) -> dict[str, NDArray[Any]]:
         lead = self._solver.run.last.reshape(-1, self._n)[: self._solver.size].copy()
         return self._solver.state() | {"event_lead": lead, **self.watcher.state()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        self._solver.restore(state)
+        super().restore(state)
         L = self._solver.run.backend.lanes
         for i, lead in enumerate(state["event_lead"]):
             self._solver.run.last[i // L, i % L] = lead
-        self.watcher.restore(state)
-        for i, log in enumerate(self.watcher.logs):
-            if log.stopped is not None:
-                self._ended[i] = Ended(AT_END, log.stopped[1:])
 
 
-class WatchedForms:
-    """A member of the family on a Lagrangian system, in float64, and its events: one trajectory, or many in lanes.
-
-    The native run asks after every step whether an event may lie in it (`check`), and goes on if none may. Steps in
-    doubt are looked at together, or at once if a run may have to end or be thrown back: then a group of lanes stops
-    after the step. A trajectory that is thrown back goes on from the end of that step, beside the others.
+class WatchedForms(_Watched):
+    """The same by the engine: a group of lanes stops after the step, and a trajectory that is thrown back goes on from
+    the end of that step, beside the others.
     """
-
-    INTEGERS: tuple[str, ...] = FormStepper.INTEGERS
 
     def __init__(
         self, system: Lagrangian, method: Galerkin, start: Start, row: Row, watch: Watch, lanes: int = 1,
@@ -208,28 +197,16 @@ class WatchedForms:
     ) -> None:  # fmt: skip
         watching = Watching(check_program(watch, system, method))
         self._solver = FormStepper(system, method, start, row, lanes, watching, energy)
-        self._motion = GalerkinMotion(system, method, start, watch)
-        self.watcher = Watcher(watch, self._motion, system.n, start.h, self._directions if row.varied else None)
-        self._start, self._n, self._s, self.row = start, system.n, method.s, row
-        self._ended: dict[int, Ended] = {}
-
-    def leave(self, status: NDArray[np.int8]) -> None:
-        """Before the first step, mark the trajectories that cannot begin."""
-        self._solver.leave(status)
-
-    @property
-    def done(self) -> int:
-        return self._solver.done
+        super().__init__(system, method, start, row, watch)
 
     def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
-        begun, solver = self.done, self._solver
-        end = begun + steps
-        going = solver.steps()[solver.status() == GOING_WELL]
-        solver.drive(int(going.min(initial=end)), end - int(going.min(initial=end)))
+        solver = self._solver
+        begun, end = solver.done, solver.done + steps
+        self._drive(end)
         while solver.going(end):
             solver.advance_to(end, every, first, rows)
             self._look(every, first, rows)
-        return solver.furthest - begun
+        return int(solver.furthest - begun)
 
     def _look(self, every: int, first: int, rows: FloatArray) -> None:
         """Look at the steps in doubt; a trajectory whose step was stopped or thrown back is over, or restarts."""
@@ -258,62 +235,12 @@ class WatchedForms:
             if every and step % every == 0:
                 rows[i, step // every - first] = self.row.kept(solver.at()[i])
 
-    def _looked(self, who: NDArray[np.intp], looks: FloatArray) -> dict[int, tuple[int, FloatArray | Ended]]:
-        """The trajectories stopped or thrown back in these steps: rows (step, t, h, q, p, z, impulse, last)."""
-        n, s, count, motion = self._n, self._s, len(looks), self._motion
-        steps, starts = looks[:, 0].astype(np.int64), np.concatenate([looks[:, 1:2], looks[:, 3 : 3 + 2 * n]], axis=1)
-        z = looks[:, 3 + 2 * n : 3 + 2 * n + s * n].reshape(count, s, n)
-        impulse = looks[:, 3 + (2 + s) * n : 3 + (3 + s) * n]
-        if self.watcher.watch.only_ends:
-            ends = starts + np.concatenate([np.full((count, 1), self.watcher.h), z[:, -1], impulse], axis=1)
-            both = np.concatenate([starts, ends])
-            values = motion.values(np.concatenate([who, who]), both[:, 0], both[:, 1:])[:, 0]
-            near = np.ones(count, bool)  # else the check would not have asked
-            return self.watcher.look_for_end(who, steps, starts, values[:count], values[count:], z, near)
-        last = looks[:, 3 + (3 + s) * n :]
-        survey = motion.survey_solved(who, starts, np.full(count, self.watcher.h), z, impulse, last)
-        return self.watcher.look(who, steps, starts, survey)
-
     def _directions(self, step: int) -> Direction:
         """The derivatives at the start of this step, the last one that was done."""
         return directions(self._solver.earlier, step, self._motion.params.shape[1])
 
-    def steps(self) -> NDArray[np.int64]:
-        return self._solver.steps()
-
-    def status(self) -> NDArray[np.int8]:
-        return self._solver.status()
-
-    def at(self) -> FloatArray:
-        found = self._solver.at()
-        for i, ended in self._ended.items():
-            if ended.state is not None:
-                D = [] if ended.tangent is None else [ended.tangent.ravel()]
-                found[i] = np.concatenate([ended.state, *D])
-        return found
-
-    def spent(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        return self._solver.spent()
-
-    def counts(self) -> dict[str, Any]:
-        return self._solver.counts()
-
-    def failure(self) -> Failure | None:
-        return next((ended.failure for ended in self._ended.values()), None) or self._solver.failure()
-
-    def finish(self, standing: Any) -> None:
-        self._solver.finish(standing)
-        self.watcher.finish(standing)
-
     def state(self) -> dict[str, NDArray[Any]]:
         return self._solver.state() | {"event_lead": self._solver.last, **self.watcher.state()}
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        self._solver.restore(state)
-        self.watcher.restore(state)
-        for i, log in enumerate(self.watcher.logs):
-            if log.stopped is not None:
-                self._ended[i] = Ended(AT_END, log.stopped[1:])
 
 
 class WatchedStates(Alone):

@@ -113,7 +113,7 @@ class Watcher:
         """
         if self.watch.only_ends:
             begin, end, near = (values[:, 0] for values in (survey.begin, survey.end, survey.near))
-            return self.look_for_end(who, steps, starts, begin, end, survey.z, near)
+            return self.look_for_end(who, steps, starts, begin, end, near)
         first, follows = np.ones(len(who), bool), np.zeros(len(who), bool)
         first[1:] = who[1:] != who[:-1]
         follows[1:] = (steps[1:] == steps[:-1] + 1) & ~first[1:]
@@ -144,7 +144,7 @@ class Watcher:
 
     def look_for_end(
         self, who: NDArray[np.intp], steps: NDArray[np.int64], starts: NDArray[Any], begin: NDArray[Any],
-        end: NDArray[Any], z: NDArray[Any] | None, near: NDArray[np.bool_],
+        end: NDArray[Any], near: NDArray[np.bool_],
     ) -> dict[int, tuple[int, NDArray[Any] | Ended]]:  # fmt: skip
         """The same for runs that look for nothing but their end: its function only grows, or only falls, and begins and
         ends the steps with these values. It is zero in steps that are `near`, or it is at their ends but for rounding.
@@ -156,8 +156,8 @@ class Watcher:
             return {}
         enclosing = np.stack([0 * begin, 0 * begin + 1, begin, end], axis=1)[rows]
         lengths = np.full(len(rows), self.h, self.motion.dtype)
-        which, solved = np.zeros(len(rows), np.int64), None if z is None else z[rows]
-        tau, _, states = self.motion.crossings(who[rows], which, starts[rows], lengths, solved, enclosing)
+        which = np.zeros(len(rows), np.int64)
+        tau, _, states = self.motion.crossings(who[rows], which, starts[rows], lengths, enclosing)
         halted: dict[int, tuple[int, NDArray[Any] | Ended]] = {}
         for k, row in enumerate(rows.tolist()):
             i = int(who[row])

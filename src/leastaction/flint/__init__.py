@@ -29,7 +29,7 @@ from leastaction.flint.linear import LinearMechanics, LinearStepper
 from leastaction.flint.mechanics import Mechanics
 from leastaction.flint.rk4 import RK4Stepper
 from leastaction.flint.run import Run
-from leastaction.methods import Composition, Galerkin, Method
+from leastaction.methods import Composition, Galerkin, Method, RungeKutta4
 from leastaction.numbers.conversion import balls, mpfs
 from leastaction.numbers.precision import flint_bits
 from leastaction.numbers.rounding import Digits
@@ -64,4 +64,6 @@ def stepper(mechanics: Mechanics | LinearMechanics, method: Method, start: Start
         return GalerkinStepper(mechanics, step_of(mechanics.system, method.root), start, row, factors)
     if isinstance(method, Galerkin):
         return GalerkinStepper(mechanics, step_of(mechanics.system, method), start, row)
-    return RK4Stepper(mechanics, method, start, row)
+    if isinstance(method, RungeKutta4):
+        return RK4Stepper(mechanics, method, start, row)
+    raise TypeError(f"no stepper is known for {method.name}")

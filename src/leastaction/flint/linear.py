@@ -91,9 +91,8 @@ class LinearStepper(Run):
             self._t0, self._h, self.y = ball(start.t), h, balls(start.q) + balls(start.p)
             step = step_matrices(method, h, mechanics.M, mechanics.K, mechanics.C)
             self._times = [(c * h).mid() for c in step.c]
-            rows = step.z.tolist()
-            self.W, self._G = self._by_state_and_load(rows[-self.n :] + step.dp.tolist())
-            self._Z, self._Z_load = self._by_state_and_load(rows)
+            self.W, self._G = self._by_state_and_load(step.dq.tolist() + step.dp.tolist())
+            self._Z, self._Z_load = self._by_state_and_load(step.z.tolist())
             self.begin_derivative()
 
     def _by_state_and_load(self, rows: list[list[Any]]) -> tuple[Any, Any]:

@@ -41,6 +41,10 @@ _said: set[tuple[Path, str]] = set()
 _stored = itertools.count()
 
 
+def missed() -> None:
+    """Called before anything is compiled; who waits for it may put another function here (`run.waiting`)."""
+
+
 def directory() -> Path:
     """Where the entries are: $LEASTACTION_CACHE if set, else the user's cache directory."""
     return Path(os.environ.get("LEASTACTION_CACHE") or platformdirs.user_cache_dir("leastaction"))

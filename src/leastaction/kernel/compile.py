@@ -21,10 +21,10 @@ from weakref import WeakValueDictionary
 import llvmlite
 import llvmlite.binding as llvm
 
-from leastaction.kernel import cache, roots, trigonometry, vector_math
-from leastaction.kernel.angles import by_addition
+from leastaction.kernel import cache, vector_math
 from leastaction.kernel.driver import Shape, driver
 from leastaction.kernel.lower import PIECE, lower
+from leastaction.kernel.script import Script
 from leastaction.kernel.strips import Strip, lower_strip
 from leastaction.program import Program
 
@@ -153,7 +153,12 @@ def _features() -> frozenset[str]:
 def _library(lanes: int) -> dict[str, vector_math.Function]:
     """The functions of several lanes for the processor to compile for."""
     found = dict(vector_math.functions(lanes, _features()))
-    return found if _processor()[0] in LEVELS else found | roots.functions(lanes, _features())
+    return found if _processor()[0] in LEVELS else found | vector_math.powers(lanes, _features())
+
+
+def _by_addition(program: Program, library: Mapping[str, vector_math.Function]) -> Program:
+    """Sines of sums of angles from those of the angles, where sines and cosines are found together."""
+    return vector_math.by_addition(program) if vector_math.written(library, vector_math.PAIR) else program
 
 
 @lru_cache(maxsize=1)
@@ -209,7 +214,7 @@ def compile_program(
         native = _recent.get(what) or _held.get(what)
     if native is None:
         library = _library(lanes)
-        written = by_addition(program) if bounded and trigonometry.shared(library) else program
+        written = _by_addition(program, library) if bounded else program
         piece = PIECE if effort.passes else LONG_PIECE
         lowered = lower(written, "kernel", lanes, bounded, in_place, library, piece, same)
         code = _linked(lambda: lowered.text, "kernel", key=lowered.text, effort=effort)
@@ -217,18 +222,22 @@ def compile_program(
     return _keep(what, native)
 
 
-def compile_run(pieces: Mapping[str, Program], shape: Shape, same: frozenset[str]) -> Native:
+def compile_run(pieces: Mapping[str, Program | Script], shape: Shape, same: frozenset[str]) -> Native:
     """The pieces of a step and the loops around them as one native function (see `driver`).
 
     The blocks in `same` have the same number in all lanes. A lane whose angles are out of the bounded sine's range gets
     a NaN, so that its step fails and is solved alone.
     """
     library, texts, work = _library(shape.lanes), [], 1
-    length = sum(len(program.code) for program in pieces.values())
-    effort = STRAIGHT if length <= LONG_RUN else Effort(0, 1)
+    programs = [piece for piece in pieces.values() if isinstance(piece, Program)]
+    length = sum(len(program.code) for program in programs)
+    effort = BEST if len(programs) < len(pieces) else STRAIGHT if length <= LONG_RUN else Effort(0, 1)
     for name, program in pieces.items():
+        if isinstance(program, Script):
+            texts += program.lower(name, shape.lanes, library)
+            continue
         bounded = shape.lanes > 1 and name in ITERATING
-        written = by_addition(program) if bounded and trigonometry.shared(library) else program
+        written = _by_addition(program, library) if bounded else program
         piece = PIECE if effort.passes else LONG_PIECE
         lowered = lower(written, name, shape.lanes, bounded, True, library, piece, same & dict(program.inputs).keys())
         texts.append(lowered.text)
@@ -292,6 +301,7 @@ def _compiled(text: Callable[[], str], symbol: str, key: str, effort: Effort, ki
     name = cache.key("object", fingerprint() if kind == "native" else f"{compiler()} {kind}", repr(effort), symbol, key)
     code = cache.load(name)
     if code is None:
+        cache.missed()
         code = _object_code(text(), symbol, effort, kind)
         cache.store(name, code)
     return code

@@ -68,6 +68,7 @@ class _Code:
 
     entry: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
+    declared: set[str] = field(default_factory=set)
     count: int = 0
 
     def name(self) -> str:
@@ -86,6 +87,12 @@ class _Code:
         found = self.name()
         self.entry.append(f"  {found} = alloca {kind}")
         self.put(found, value, kind)
+        return found
+
+    def room(self, count: int, kind: str) -> str:
+        """An array on the stack."""
+        found = self.name()
+        self.entry.append(f"  {found} = alloca [{count} x {kind}], align 64")
         return found
 
     def get(self, pointer: str, kind: str = "i64") -> str:
@@ -107,6 +114,43 @@ class _Code:
     def copy(self, to: str, source: str, numbers: str | int) -> None:
         size = self.mul(str(numbers), 8)
         self.do(f"call void @llvm.memcpy.p0.p0.i64(ptr align 8 {to}, ptr align 8 {source}, i64 {size}, i1 false)")
+
+    # Vectors of W numbers; W = 1: numbers.
+
+    def splat(self, x: str, W: int) -> str:
+        zeros = ", ".join(["i32 0"] * W)
+        one = self.op(f"insertelement <{W} x double> poison, double {x}, i32 0")
+        return self.op(f"shufflevector <{W} x double> {one}, <{W} x double> poison, <{W} x i32> <{zeros}>")
+
+    def vector(self, pointer: str, W: int, lane: int = 1) -> str:
+        """W numbers, each so far behind the one before."""
+        if lane == 1 or W == 1:
+            return self.get(pointer, "double" if W == 1 else f"<{W} x double>")
+        held = "poison"
+        for k in range(W):
+            x = self.get(self.at(pointer, k * lane), "double")
+            held = self.op(f"insertelement <{W} x double> {held}, double {x}, i32 {k}")
+        return held
+
+    def put_vector(self, pointer: str, x: str, W: int, lane: int = 1) -> None:
+        if lane == 1 or W == 1:
+            return self.put(pointer, x, "double" if W == 1 else f"<{W} x double>")
+        for k in range(W):
+            self.put(self.at(pointer, k * lane), self.op(f"extractelement <{W} x double> {x}, i32 {k}"), "double")
+
+    def larger(self, x: str, y: str, W: int) -> str:
+        """The larger of two; no number, if one is none."""
+        kind, of = ("double", "f64") if W == 1 else (f"<{W} x double>", f"v{W}f64")
+        self.declared.add(f"declare {kind} @llvm.maximum.{of}({kind}, {kind})")
+        return self.op(f"call {kind} @llvm.maximum.{of}({kind} {x}, {kind} {y})")
+
+    def largest(self, x: str, W: int) -> str:
+        if W == 1:
+            return x
+        found = self.op(f"extractelement <{W} x double> {x}, i32 0")
+        for k in range(1, W):
+            found = self.larger(found, self.op(f"extractelement <{W} x double> {x}, i32 {k}"), 1)
+        return found
 
     def label(self, name: str) -> None:
         self.lines.append(f"{name[1:]}:")
@@ -133,13 +177,19 @@ class _Code:
         self.label(behind)
 
     @contextmanager
-    def each(self, count: str | int) -> Iterator[str]:
-        """For 0 … count − 1."""
-        k = self.variable("0")
-        with self.repeat(lambda: self.op(f"icmp slt i64 {self.get(k)}, {count}")):
+    def between(self, begin: str, end: str, step: int = 1) -> Iterator[str]:
+        """For begin, begin + step, … below end."""
+        k = self.variable(begin)
+        with self.repeat(lambda: self.op(f"icmp slt i64 {self.get(k)}, {end}")):
             index = self.get(k)
             yield index
-            self.put(k, self.add(index, 1))
+            self.put(k, self.add(index, step))
+
+    @contextmanager
+    def each(self, count: str | int) -> Iterator[str]:
+        """For 0 … count − 1."""
+        with self.between("0", str(count)) as k:
+            yield k
 
     def finished(self, head: str, result: str) -> str:
         body = "\n".join([*self.entry, *self.lines])
@@ -196,7 +246,7 @@ def _step(names: Sequence[str], shape: Shape) -> str:
                     c.put(flag("resting"), f"{float(RESTING)}", "double")
     if "hard" in names:
         with c.when(c.get(failed, "i1")):
-            iterate("hard", "harder")
+            iterate("hard", "harder" if "harder" in names else "again")
             c.put(failed, any_of("failed"), "i1")
     return c.finished("internal i1 @solve(ptr %state, ptr %work, i1 %enter_hard)", f"i1 {c.get(failed, 'i1')}")
 

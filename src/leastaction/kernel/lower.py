@@ -30,7 +30,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from leastaction.kernel import roots, trigonometry, vector_math
+from leastaction.kernel import vector_math
 from leastaction.program import ACROSS, FOLD, LANE, SWAP, Instruction, Program, to_float64
 
 PIECE = 2000  # instructions of one function, at most
@@ -77,13 +77,13 @@ def lower(
     """The program as LLVM IR defining `void @name(ptr in, ptr out, ptr work)`, in functions of at most so many
     instructions as a `piece` has.
 
-    `library` has functions of several lanes, those of `trigonometry` and `roots` among them; with `bounded` sin x and
+    `library` has functions of several lanes (`vector_math`); with `bounded` sin x and
     cos x may be NaN for |x| ≥ 2³⁰, and powers where they are infinite or x is. The blocks in `same` have the same
     number in all lanes.
     """
     target = _Lanes(lanes, bounded, library or {} if lanes > 1 else {})
-    if roots.POWERS.keys() <= target.functions.keys():
-        program = roots.by_powers(program)
+    if vector_math.POWERS.keys() <= target.functions.keys():
+        program = vector_math.by_powers(program)
     pieces = list(_pieces(program, piece))
     spread = _spread(program)
     writes = _writes(program, pieces, in_place, spread)
@@ -353,20 +353,13 @@ def _declarations(target: _Lanes) -> str:
         functions |= {
             function.symbol: (f"<{function.width} x double>", op in _BINARY_CALLS)
             for op, function in target.functions.items()
-            if not (trigonometry.defines(function.symbol) or roots.defines(function.symbol))
+            if function.symbol != vector_math.symbol(op)
         }
     lines = []
     for symbol, (kind, binary) in functions.items():
         arguments = f"{kind}, {kind}" if binary else kind
         lines.append(f"declare {kind} @{symbol}({arguments}){'' if symbol.startswith('llvm.') else pure}")
-    own = []
-    if any(trigonometry.defines(function.symbol) for function in target.functions.values()):
-        own.append(trigonometry.definitions(target.count, target.bounded))
-    if any(roots.defines(function.symbol) for function in target.functions.values()):
-        own.append(roots.definitions(target.count, target.bounded))
-    if own:
-        T = target.type
-        lines += [f"declare {T} @llvm.fma.v{target.count}f64({T}, {T}, {T})", *own]
+    lines += filter(None, [vector_math.definitions(target.functions, target.count, target.bounded)])
     return "\n".join(lines) + "\n"
 
 
@@ -508,7 +501,7 @@ def _instruction(target: _Lanes, v: str, op: str, x: Sequence[str]) -> list[str]
         return target.extreme(v, op, *x)
     if op in ("minimum", "maximum"):
         return target.extreme_or_nan(v, op[:3], *x)
-    if op in _CALLS or op in roots.POWERS:
+    if op in _CALLS or op in vector_math.POWERS:
         return target.call(v, op, x)
     c = v.replace("%v", "%c")
     zero = target.literal(0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from leastaction.errors import ConstraintError, StepFailed, measuring
 from leastaction.integrate import integrate
 from leastaction.lab.code import code
-from leastaction.lab.pull import pull
 from leastaction.lab.settings import RunSettings, Settings, check_steps, number, settings, vector, whole
 from leastaction.lab.subjects import METHODS, Subjects
 from leastaction.results import looks
@@ -270,8 +269,15 @@ def consistent(wanted: Settings) -> Settings:
     return replace(wanted, q0=q0, v0=v0)
 
 
+def pull(place: Callable[[FloatArray], FloatArray], q: FloatArray, target: FloatArray) -> FloatArray:
+    """q with place(q) as near to the target as can be, near the old q."""
+    from scipy.optimize import least_squares
+
+    return np.asarray(least_squares(lambda x: place(x) - target, q, max_nfev=40).x)
+
+
 def pulled(wanted: Settings, drag: Any) -> Settings:
-    """The settings with another q₀, for which a point of the drawing is nearest to the place it is pulled to.
+    """The settings with another q₀, near the old one: a point of the drawing is nearest to where it is pulled.
 
     With constraints the point is pulled as if it were free, then q₀ is put back on them, until q₀ no longer moves.
     """

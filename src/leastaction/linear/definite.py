@@ -8,8 +8,7 @@
 3. Cholesky's factorisation exists exactly for positive definite matrices. Elimination without pivoting is stable until
    the first pivot that is not positive. If all pivots are positive, Σ_k l_ik² d_k = a_ii leaves no room for growth: so
    the signs of the pivots are right for A, up to changes of its entries by rounding (Sylvester's law of inertia).
-   Narrow matrices go to LAPACK's banded Cholesky, in the order of Cuthill and McKee: half the storage, no copy. All
-   others are eliminated by nested dissection, and no factor is kept (`dissection`).
+   SuperLU factorises sparse matrices so.
 
 A user's M and K are judged by their eigenvalues when they are small. For large ones step 2 must not find the contrary,
 and large dense ones must have a factor of Cholesky, too.
@@ -23,8 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.linear.dissection import Dissected, positive_pivots
-from leastaction.linear.factor import Factor, factor, one_thread
+from leastaction.linear.factor import SparseLU
 from leastaction.linear.matrices import is_sparse
 
 FloatArray = NDArray[np.float64]
@@ -32,7 +30,6 @@ FloatArray = NDArray[np.float64]
 DENSE_CHECK = 1500  # up to this size eigenvalues are computed from the full matrix
 LANCZOS_STEPS = 60
 DOMINANCE_STEPS = 12
-NARROW = 256  # entries beside the diagonal, up to which a matrix is stored as a band
 MARGIN = 1e-12  # what rounding may do to a sum of many entries, relative
 
 
@@ -68,56 +65,13 @@ def dominant(a: Any) -> bool:
 
 def has_cholesky(a: Any) -> bool:
     """Whether every pivot is positive, by one factorisation."""
-    if not is_sparse(a):
-        try:
-            np.linalg.cholesky(a)
-        except np.linalg.LinAlgError:
-            return False
-        return True
-    with one_thread():
-        band = _as_band(a)
-        if band is None:
-            return positive_pivots(a)
-        from scipy.linalg import cholesky_banded
-
-        try:
-            cholesky_banded(band, overwrite_ab=True, lower=True, check_finite=False)
-        except np.linalg.LinAlgError:
-            return False
-        return True
-
-
-def cholesky(a: Any) -> Factor:
-    """A factor of a positive definite matrix: by dissection where it is sparse, large and not narrow, which takes less
-    time and memory than SuperLU.
-    """
-    if not is_sparse(a) or a.shape[0] <= DENSE_CHECK or _below(a)[0].max(initial=0) <= NARROW:
-        return factor(a)
-    return Dissected(a)
-
-
-def _below(a: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """How far below the diagonal each entry is, and its column, in an order that makes a matrix narrow."""
-    from scipy.sparse.csgraph import reverse_cuthill_mckee
-
-    n = a.shape[0]
-    place = np.empty(n, dtype=np.int32)
-    place[reverse_cuthill_mckee(a.tocsr(), symmetric_mode=True)] = np.arange(n, dtype=np.int32)
-    entries = a.tocoo()  # one entry for each place, as in every sum of matrices
-    row, column = place[entries.row], place[entries.col]
-    return row - column, column
-
-
-def _as_band(a: Any) -> FloatArray | None:
-    """The lower half of a narrow matrix, as LAPACK stores bands, in an order that makes it narrow; else None."""
-    (below, column), entries = _below(a), a.tocoo()
-    width = int(below.max(initial=0))
-    if width > NARROW:
-        return None
-    band = np.zeros((a.shape[0], width + 1)).T  # by columns of the matrix
-    lower = below >= 0
-    band[below[lower], column[lower]] = entries.data[lower]
-    return band
+    try:
+        if is_sparse(a):
+            return SparseLU(a, definite=True).positive
+        np.linalg.cholesky(a)
+    except (np.linalg.LinAlgError, ArithmeticError):
+        return False
+    return True
 
 
 def require_positive_definite(a: Any, name: str) -> None:

@@ -102,6 +102,11 @@ class SparseLU(Factor):
         self.complex = np.iscomplexobj(a)
         self.nnz, self.itemsize = self.lu.nnz, a.dtype.itemsize
 
+    @property
+    def positive(self) -> bool:
+        """Whether elimination took every pivot from the diagonal, and all are positive."""
+        return bool((self.lu.perm_r == self.lu.perm_c).all() and (self.lu.U.diagonal() > 0).all())
+
     def solve(self, b: Array) -> Array:
         if b.ndim == 2:  # SuperLU calls BLAS for many right-hand sides, too
             with one_thread():

@@ -55,10 +55,6 @@ class Rayleigh:
         first, second : tuple (ω, ζ)
             Two frequencies in radians per unit of time, each with its ratio to critical damping.
 
-        Returns
-        -------
-        Rayleigh
-
         Examples
         --------
         >>> import leastaction as la
@@ -143,10 +139,6 @@ class Load(Samples):
             The record.
         rule : {"previous", "linear", "cubic"}, default "cubic"
             How the record is joined, as for `la.Samples`.
-
-        Returns
-        -------
-        Load
 
         Examples
         --------

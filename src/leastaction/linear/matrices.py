@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from inspect import cleandoc
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,23 +11,9 @@ from numpy.typing import NDArray
 from leastaction.numbers.rounding import FLOAT64
 
 FloatArray = NDArray[np.float64]
-F = TypeVar("F", bound=Callable[..., Any])
 
 ASYMMETRY = 1e-10  # relative; assembled finite-element matrices are symmetric to a few units of 1e-16
 EXACT_INTEGERS = 2**53  # float64 holds all integers up to this size
-
-
-def described(**parts: str) -> Callable[[F], F]:
-    """A decorator: what functions have in common replaces its name in braces in their docstrings."""
-
-    def written(function: F) -> F:
-        text = cleandoc(function.__doc__ or "")
-        for name, part in parts.items():
-            text = text.replace(f"{{{name}}}", cleandoc(part))
-        function.__doc__ = text
-        return function
-
-    return written
 
 
 def is_sparse(a: Any) -> bool:
@@ -114,7 +98,7 @@ def diagonal(a: Any) -> FloatArray | None:
     return d if np.count_nonzero(a) == np.count_nonzero(d) else None
 
 
-def eliminate(a: Any, fixed: Any) -> Any:
+def eliminate(a: Any, fixed: Any) -> FloatArray | Any:
     """A matrix or a diagonal without the rows and columns of held degrees of freedom.
 
     Parameters
@@ -123,10 +107,6 @@ def eliminate(a: Any, fixed: Any) -> Any:
         The matrix.
     fixed : array_like of int or bool
         Which degrees of freedom are held: indices, or a mask.
-
-    Returns
-    -------
-    ndarray or sparse array
 
     Examples
     --------
@@ -158,10 +138,6 @@ def free(n: int, fixed: Any) -> NDArray[np.intp]:
         Degrees of freedom in all.
     fixed : array_like of int or bool
         Which ones are held: indices, or a mask.
-
-    Returns
-    -------
-    ndarray of int
 
     Raises
     ------

@@ -1,4 +1,5 @@
-"""Modes: all of a small system, the lowest k of a large one, and the exact motion of ½ q̇ᵀMq̇ − ½ qᵀKq by all of them.
+"""Modes of ½ q̇ᵀMq̇ − ½ qᵀKq: all of a small system, the lowest k and the highest of a large one, and the exact motion by
+all of them.
 
 K φ_i = ω_i² M φ_i with φᵀMφ = 1 turns the motion into independent oscillators a_i = φ_iᵀ M q, b_i = φ_iᵀ p:
 
@@ -6,6 +7,12 @@ K φ_i = ω_i² M φ_i with φᵀMφ = 1 turns the motion into independent oscil
 
 valid without a special case for repeated frequencies (any orthonormal basis of the eigenspace will do) and for ω_i = 0,
 where sinc(0) = 1 leaves the uniform motion of a free body.
+
+The largest λ = ω² of a regular mesh lie close together, and Lanczos' process on M⁻¹K takes thousands of products to
+tell the last from its neighbours. But the process comes near the end of the spectrum soon. So the search for the
+highest frequency has three parts: an estimate θ ≤ λ_max from some dozen products; a σ slightly above θ, for which a
+factorisation shows that σM − K is positive definite, that is λ_max < σ; and then Lanczos' process on (σM − K)⁻¹M, whose
+largest eigenvalue 1/(σ − λ_max) stands apart. Each round leaves a hundredth of σ − θ.
 """
 
 from __future__ import annotations
@@ -16,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.linear.definite import cholesky
-from leastaction.linear.factor import one_thread
+from leastaction.linear.definite import positive_definite, ritz
+from leastaction.linear.factor import Factor, factor, one_thread
 from leastaction.linear.matrices import is_sparse
 
 if TYPE_CHECKING:
@@ -25,6 +32,10 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
+ALL_MODES = 1500  # up to this size frequencies come from a full eigenvalue decomposition
+HIGHEST_TOLERANCE = 1e-8  # of λ_max, relative
+FIRST_GUESS = 4e-3  # how far above the first estimate λ_max is looked for, relative
+ROUNDS = 8
 FIRST_SHIFT, LEAST_SHIFT = 1e-8, 1e-13  # μ, relative to the largest K_ii/M_ii: the first one, and the least
 LOOK, TOLERANCE = 1e-2, 1e-11  # of 1/(λ + μ), relative: in the rough computation, and in the last one
 
@@ -105,7 +116,7 @@ def lowest_modes(system: Quadratic, k: int) -> Modes:
     with one_thread():
         mu = FIRST_SHIFT * largest
         while True:
-            inverse = LinearOperator((n, n), matvec=cholesky(K + mu * M).solve, dtype=float)
+            inverse = LinearOperator((n, n), matvec=factor(K + mu * M).solve, dtype=float)
             how = {"k": k, "M": M, "sigma": -mu, "OPinv": inverse, "v0": start, "ncv": min(n, max(2 * k + 1, 30))}
             nearer = max(float(eigsh(K, tol=LOOK, **how)[0].max()), LEAST_SHIFT * largest)
             if nearer > mu / 10:
@@ -123,3 +134,33 @@ def _by_quotient(shape: FloatArray, M: Any, K: Any) -> Modes:
     order = np.argsort(squares, kind="stable")
     shape = np.ascontiguousarray(shape[:, order])
     return Modes(np.sqrt(squares[order]), shape, M @ shape)
+
+
+def highest_frequency(system: Quadratic) -> float:
+    """ω_max, to half of HIGHEST_TOLERANCE."""
+    with one_thread():
+        theta, _ = highest_estimate(system)
+        if theta <= 0:
+            return 0.0  # free masses
+        width = FIRST_GUESS
+        for _ in range(ROUNDS):
+            sigma = theta * (1 + width)
+            while not positive_definite(sigma * system.M - system.K):
+                width *= 4
+                sigma = theta * (1 + width)
+            top, error = _largest(system, factor(sigma * system.M - system.K), system.M)
+            theta = sigma - 1 / top
+            if min(1.0, error / top) * (sigma - theta) <= HIGHEST_TOLERANCE * theta:
+                break
+            width = max(1e-2 * (sigma / theta - 1), HIGHEST_TOLERANCE)
+    return float(np.sqrt(theta))
+
+
+def highest_estimate(system: Quadratic) -> tuple[float, float]:
+    """A Ritz value θ ≤ λ_max, and the size of its residual."""
+    return _largest(system, system.mass_factor, system.K)
+
+
+def _largest(system: Quadratic, factor: Factor, a: Any) -> tuple[float, float]:
+    """The largest Ritz value of v ↦ B⁻¹A v with a factor of B, which is symmetric in the inner product of M."""
+    return ritz(lambda v: factor.solve(a @ v), lambda v: np.asarray(system.M @ v), system.n)[1:]

@@ -10,9 +10,7 @@ matrix at their own precision.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import chain
 from typing import Any
 
@@ -20,11 +18,9 @@ import numpy as np
 from flint import arb, arb_mat, ctx
 from numpy.typing import NDArray
 
-from leastaction.methods import Composition, Galerkin, Method, RungeKutta4
+from leastaction.methods import LinearForm, Method
 from leastaction.numbers.conversion import ball_array, balls, identity
 from leastaction.numbers.precision import flint_bits
-from leastaction.step.form import Samples, samples
-from leastaction.step.kronecker import kronecker
 
 FloatArray = NDArray[np.float64]
 
@@ -48,11 +44,12 @@ class Operator:
 
 @dataclass(frozen=True, eq=False)
 class StepMatrices:
-    """z^1 … z^s, stacked, and p_{k+1} − p_k, as matrices of (q_k, p_k, f(t_1), …, f(t_r)); and the nodes; in flint
-    numbers.
+    """z_1 … z_s, stacked, q_{k+1} − q_k and p_{k+1} − p_k, as matrices of (q_k, p_k, f(t_1), …, f(t_r)); and the nodes;
+    in flint numbers.
     """
 
     z: Any
+    dq: Any
     dp: Any
     c: list[Any]
 
@@ -63,32 +60,28 @@ def operator(method: Method, h: float, M: FloatArray, K: FloatArray, C: FloatArr
         mass, stiffness = _matrix(M), _matrix(K)
         damping = _matrix(np.zeros_like(M) if C is None else C)
         step = step_matrices(method, arb(h), mass, stiffness, damping)
-        n, z, dp = len(M), step.z, step.dp
-        high = np.vstack([_float(z)[-n:], _float(dp)])
-        low = np.vstack([_float(z - _matrix(_float(z)))[-n:], _float(dp - _matrix(_float(dp)))])
+        n, z, change = len(M), step.z, (step.dq, step.dp)
+        high = np.vstack([_float(x) for x in change])
+        low = np.vstack([_float(x - _matrix(_float(x))) for x in change])
         polynomial = _float(z).reshape(-1, n, z.ncols())
         c = np.array([float(x) for x in step.c])
     return Operator(high[:, : 2 * n].copy(), low[:, : 2 * n].copy(), high[:, 2 * n :].copy(), polynomial, c)
 
 
 def step_matrices(method: Method, h: Any, M: Any, K: Any, C: Any) -> StepMatrices:
-    """The step of the method, at flint's working precision."""
-    if isinstance(method, Composition):
-        return _composed(method, h, M, K, C)
-    return _galerkin(method, h, M, K, C) if isinstance(method, Galerkin) else _rk4(method, h, M, K, C)
-
-
-def _composed(method: Composition, h: Any, M: Any, K: Any, C: Any) -> StepMatrices:
-    """The steps of a composition one after the other; z at the end alone, the loads of all nodes in their order."""
-    factors = balls(method.factors(round(ctx.prec * DIGITS_PER_BIT) + 2))
+    """The steps of the method one after the other, at flint's working precision: of a composition z at the end alone,
+    and the loads of all nodes in their order.
+    """
+    digits = round(ctx.prec * DIGITS_PER_BIT) + 2
+    factors, form = balls(method.factors(digits)), method.root.linear_form(digits)
     made: dict[float, StepMatrices] = {}
-    n, nodes = M.nrows(), 0
-    steps = []
     for part, factor in zip(method.parts.tolist(), factors, strict=True):
         if part not in made:  # factors repeat
-            made[part] = step_matrices(method.root, (h * factor).mid(), M, K, C)
-        steps.append(made[part])
-        nodes += len(made[part].c)
+            made[part] = _single(method, form, (h * factor).mid(), M, K, C)
+    steps = [made[part] for part in method.parts.tolist()]
+    if len(steps) == 1:
+        return steps[0]
+    n, nodes = M.nrows(), sum(len(step.c) for step in steps)
     one, zero = identity(n), arb_mat(n, n)
 
     def unit(k: int) -> Any:
@@ -99,29 +92,29 @@ def _composed(method: Composition, h: Any, M: Any, K: Any, C: Any) -> StepMatric
     for factor, step in zip(factors, steps, strict=True):
         r = len(step.c)
         given = _stacked([q, p, *(unit(2 + before + i) for i in range(r))])
-        q = (q + arb_mat(step.z.tolist()[-n:]) * given).mid()
+        q = (q + step.dq * given).mid()
         p = (p + step.dp * given).mid()
         c += [(offset + factor * x).mid() for x in step.c]
         offset, before = offset + factor, before + r
-    return StepMatrices((q - unit(0)).mid(), (p - unit(1)).mid(), c)
+    dq = (q - unit(0)).mid()
+    return StepMatrices(dq, dq, (p - unit(1)).mid(), c)
 
 
 def _stacked(parts: list[Any]) -> Any:
     return arb_mat([row for part in parts for row in part.tolist()])
 
 
-def _galerkin(method: Galerkin, h: Any, M: Any, K: Any, C: Any) -> StepMatrices:
-    """The equations of `step.kronecker`, solved."""
-    exact = samples(method, digits=round(ctx.prec * DIGITS_PER_BIT) + 2)
-    form = kronecker(Samples(*(ball_array(x) for x in (exact.tau, exact.w, exact.l, exact.dl))))
-    s, n = method.s, M.nrows()
-    one, zero = identity(n), arb_mat(n, n)
-    left = [
-        [M * form.A[v, m] - C * (h * form.D[v, m]) - K * (h * h * form.B[v, m]) for m in range(s)] for v in range(s)
-    ]
+def _single(method: Method, form: LinearForm, h: Any, M: Any, K: Any, C: Any) -> StepMatrices:
+    """The equations of `methods.linear_form`, solved."""
+    A, B, D, start, end, beta, mean, load, tau, w = (
+        ball_array(x)
+        for x in (form.A, form.B, form.D, form.start, form.end, form.beta, form.mean, form.load, form.tau, form.w)
+    )
+    s, n = len(A), M.nrows()
+    one = identity(n)
+    left = [[M * A[v, m] - C * (h * D[v, m]) - K * (h * h * B[v, m]) for m in range(s)] for v in range(s)]
     right = [
-        [K * (h * h * form.beta[v]), one * h if v == s - 1 else zero, *(one * (-h * h * x) for x in row)]
-        for v, row in enumerate(form.load)
+        [K * (h * h * beta[v]), one * (h * start[v]), *(one * (-h * h * x) for x in row)] for v, row in enumerate(load)
     ]
     try:
         z = _blocks(left).mid().solve(_blocks(right).mid(), algorithm="approx").mid()
@@ -129,35 +122,14 @@ def _galerkin(method: Galerkin, h: Any, M: Any, K: Any, C: Any) -> StepMatrices:
         raise ArithmeticError(f"the equations of a step of {method.name} are singular for this h") from None
     rows = z.tolist()
     increments = [arb_mat(rows[v * n : (v + 1) * n]) for v in range(s)]
-    mean = sum(
-        (increment * weight for increment, weight in zip(increments, form.mean, strict=True)), arb_mat(n, z.ncols())
-    )
-    direct = _blocks([[K * -h, zero, *(one * (h * x) for x in form.w)]])
-    return StepMatrices(z, (K * (mean * -h) - C * increments[-1] + direct).mid(), list(form.tau))
 
+    def combined(weights: Any) -> Any:
+        return sum((x * weight for x, weight in zip(increments, weights, strict=True)), arb_mat(n, z.ncols()))
 
-def _rk4(method: RungeKutta4, h: Any, M: Any, K: Any, C: Any) -> StepMatrices:
-    """The stages of q̇ = M⁻¹p, ṗ = −Kq − C M⁻¹p + f(t), each a matrix of (q_k, p_k, f at the nodes)."""
-    n, nodes = M.nrows(), method.nodes
-    one, zero = identity(n), arb_mat(n, n)
-
-    def unit(k: int) -> Any:
-        return _blocks([[one if i == k else zero for i in range(2 + len(nodes))]])
-
-    M_inverse = M.solve(one, algorithm="approx").mid()
-    rates: list[tuple[Any, Any]] = []
-
-    def moved(start: Any, of: int, weights: Sequence[Fraction]) -> Any:
-        total = start
-        for weight, rate in zip(weights, rates, strict=True):
-            total = total + rate[of] * (h * weight.numerator / weight.denominator)
-        return total
-
-    for c, a in zip(method.c, method.a, strict=True):
-        v = M_inverse * moved(unit(1), 1, a)
-        rates.append((v, unit(2 + nodes.index(c)) - K * moved(unit(0), 0, a) - C * v))
-    z, dp = (moved(arb_mat(n, n * (2 + len(nodes))), of, method.b).mid() for of in (0, 1))
-    return StepMatrices(z, dp, [arb(x.numerator) / x.denominator for x in nodes])
+    dq = combined(end)
+    direct = _blocks([[K * -h, arb_mat(n, n), *(one * (h * x) for x in w)]])
+    dp = K * (combined(mean) * -h) - C * dq + direct
+    return StepMatrices(z, dq.mid(), dp.mid(), list(tau))
 
 
 def _matrix(a: FloatArray) -> Any:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction.linear.forcing import at_times
 from leastaction.linear.operator import Operator, operator
 from leastaction.linear.solves import Solves, solves
-from leastaction.methods import Composition, Galerkin, Method
+from leastaction.methods import Method
 from leastaction.methods import method as by_name
 
 if TYPE_CHECKING:
@@ -61,8 +61,7 @@ class Propagator:
         self.system, self.method, self.h = system, by_name(method), float(h)
         if not np.isfinite(self.h) or self.h == 0:
             raise ValueError(f"the step h must be finite and not zero; got {h!r}")
-        root = self.method.root if isinstance(self.method, Composition) else self.method
-        size = system.n * (root.s if isinstance(root, Galerkin) else 1)
+        size = system.n * len(self.method.root.linear_form().A)
         self.small = not system.sparse and system.n <= SMALL and size <= SMALL_BLOCK
         self._power: tuple[int, FloatArray] | None = None
 
@@ -91,10 +90,6 @@ class Propagator:
         ----------
         k : int
             How many steps.
-
-        Returns
-        -------
-        ndarray, shape (2n, 2n)
         """
         if self._power is None or self._power[0] != k:
             self._power = k, np.linalg.matrix_power(self.matrix, k)
@@ -136,10 +131,6 @@ class Propagator:
             The state before the step.
         t : float, default 0
             The time before the step.
-
-        Returns
-        -------
-        dq, dp : ndarray, shape (n,)
         """
         return self._increments(q, p, self.load(t))
 
@@ -170,17 +161,13 @@ class Propagator:
         q, p : array_like, shape (n,)
             One state.
 
-        Returns
-        -------
-        float
-
         Raises
         ------
         ValueError
             The system is damped, or the method is not a symmetric member.
         """
-        if self.system.C is not None or not isinstance(self.method, Galerkin) or not self.method.symmetric:
-            raise ValueError("φ is conserved by the symmetric members PsNrQu on systems without damping")
+        if self.system.C is not None or not (self.method.symmetric and self.method.symplectic):
+            raise ValueError("φ is conserved by symmetric members PsNrQu and compositions, on systems without damping")
         q, p = np.asarray(q, dtype=float), np.asarray(p, dtype=float)
         zero = np.zeros_like(q)
         return float(p @ self._increments(zero, p, None)[0] - q @ self._increments(q, zero, None)[1]) / 4

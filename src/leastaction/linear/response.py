@@ -25,6 +25,8 @@ from leastaction.methods import Method
 from leastaction.printing import freedom
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from leastaction.linear.system import Quadratic
 
 FloatArray = NDArray[np.float64]
@@ -32,7 +34,7 @@ FloatArray = NDArray[np.float64]
 EPS = float(np.finfo(float).eps)
 NEGLIGIBLE = 1e-6  # of the accelerations: what the first τ lets rounding be
 CLOSE, KNOWN = 1e-3, 1e-2  # of the largest acceleration: τ is short enough, and the largest error that is given
-UNSEEN = 1e-2  # (τω)² of the stiffest mode, from which on τ = 0
+RESOLVED = 1 / 32  # τ over a step, by a degree: at h ω = 3 s, the quickest motion that steps follow, (τω)⁴ < 10⁻⁴
 
 
 class Stored(Protocol):
@@ -50,6 +52,10 @@ class Stored(Protocol):
     def output(self) -> Any: ...
     @property
     def stats(self) -> Any: ...
+    @property
+    def h(self) -> Any: ...
+    @property
+    def method(self) -> Any: ...
 
 
 def velocity(path: Stored, dofs: ArrayLike | None = None) -> FloatArray:
@@ -72,8 +78,11 @@ def acceleration(path: Stored, dofs: ArrayLike | None = None) -> FloatArray:
         a = (I + E) P⁻¹ (f − C v − K q)
 
     multiplies it by no more than 2/τ². a of a mode with τω ≪ 1 changes by (τω)⁴ of itself, without damping. τ is first
-    such that rounding is NEGLIGIBLE, and then shorter and shorter until a changes no more; the last change is the error
-    that can be expected. τ = 0 gives the equation itself, which is taken at once where rounding cannot be seen.
+    such that rounding is NEGLIGIBLE, as far as can be said before. Then a shorter τ tells whether a depends on it: a
+    changes less and less where quick modes of the motion are found, and more and more where rounding is. At the first
+    change that is larger than the one before, a longer τ is tried. The smallest change is the error that can be
+    expected. Modes that are too quick for the steps move by rounding alone, so τ remains above a part of a step.
+    The equation itself, τ = 0, is taken at once where rounding cannot be seen.
     """
     system: Quadratic = path.system
     wanted = _wanted(path, dofs)
@@ -86,19 +95,26 @@ def acceleration(path: Stored, dofs: ArrayLike | None = None) -> FloatArray:
     size, speed, quick = (float(np.sqrt((x * system.momentum(q, x)).sum(axis=1).max())) for x in (q, v, a))
     stiffness, damping = _relative(system.K, system), _relative(system.damping_matrix(), system)
     slow = min(size / speed if speed else np.inf, np.sqrt(size / quick) if quick else np.inf)
-    tau = np.sqrt(_rounding(path) / NEGLIGIBLE) * slow
-    if not 1 < stiffness * tau**2 + damping * tau < np.inf:
+    least = RESOLVED * abs(float(path.h)) / (path.method.degree or 1)
+    first = max(float(np.sqrt(_rounding(path) / NEGLIGIBLE) * slow), least)
+    if not 1 < stiffness * first**2 + damping * first < np.inf:
         return np.asarray(a[:, wanted])
     span = float(abs(path.t[-1] - path.t[0]))
     still = float(np.abs(q[:, wanted]).max()) / span**2 if span else 0.0
-    before, best = _smoothed(system, force, tau)[:, wanted], (np.inf, np.inf, a[:, wanted])
-    while tau:
-        tau = tau / 4 if stiffness * tau**2 + damping * tau > UNSEEN else 0.0
-        now = (_smoothed(system, force, tau) if tau else a)[:, wanted]
-        error, largest = float(np.abs(now - before).max()), max(float(np.abs(now).max()), still)
-        best, before = min(best, (error / largest, error, now), key=lambda one: one[0]), now
-        if error <= CLOSE * largest:
-            break
+
+    given = _smoothed(system, force, first)[:, wanted]
+    best = (np.inf, np.inf, given)
+    for change in (1 / 4, 4.0):
+        tau, before, last = first, given, np.inf
+        while tau >= least and best[0] > CLOSE:
+            tau *= change
+            now = _smoothed(system, force, tau)[:, wanted]
+            finer = now if change < 1 else before
+            error, largest = float(np.abs(now - before).max()), max(float(np.abs(finer).max()), still)
+            best, before = min(best, (error / largest, error, finer), key=lambda one: one[0]), now
+            if error >= last:
+                break
+            last = error
     _require_known(*best[:2], "take K and M of fewer degrees of freedom, or differences of path.q")
     return np.asarray(best[2])
 
@@ -255,7 +271,7 @@ class Spectrum:
         periods = f"{len(self.period)} periods from {self.period.min():.4g} to {self.period.max():.4g}"
         return f"Spectrum({periods}, damping {', '.join(f'{ratio:g}' for ratio in self.damping)})"
 
-    def plot(self, what: str = "acceleration", ax: Any = None) -> Any:
+    def plot(self, what: str = "acceleration", ax: Axes | None = None) -> Axes:
         """Draw one of the three over the period.
 
         Parameters
@@ -264,10 +280,6 @@ class Spectrum:
             Which.
         ax : matplotlib axes, optional
             Where to draw. Without `ax` a new figure is made.
-
-        Returns
-        -------
-        matplotlib axes
         """
         if what not in ("displacement", "velocity", "acceleration"):
             raise ValueError(f"expected 'displacement', 'velocity' or 'acceleration'; got {what!r}")
@@ -310,10 +322,6 @@ def response_spectrum(
         The method.
     steps_per_period : int, default 40
         Least number of steps in the shortest period.
-
-    Returns
-    -------
-    Spectrum
 
     Raises
     ------

@@ -19,23 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.linear.matrices import described, is_sparse
-from leastaction.methods import Galerkin, Method
+from leastaction.docstrings import documented
+from leastaction.linear.matrices import is_sparse
+from leastaction.linear.operator import operator as step_operator
+from leastaction.methods import Method
 from leastaction.methods import method as by_name
 
 FloatArray = NDArray[np.floating[Any]]
-
-MATRICES = """
-    Parameters
-    ----------
-    M, K : array_like or sparse array, shape (n, n) or (n,)
-        Mass and stiffness.
-    h : float
-        The step.
-
-    Returns
-    -------
-    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,10 +97,6 @@ class Scheme:
         ----------
         p, q : ndarray, shape (n,)
             One state.
-
-        Returns
-        -------
-        float
         """
         return float(p @ self.xi @ p + q @ self.zeta @ q) / 2
 
@@ -147,12 +133,9 @@ class SimpsonWithMiddle:
         return np.linalg.solve(self.A, self.B)
 
 
-@described(matrices=MATRICES)
+@documented("matrices")
 def newmark(M: Any, K: Any, h: float) -> Scheme:
     """Newmark's scheme (γ = ½, β = ¼), equations (11) and (12) of the quadratic paper: X = 2M/h, Y = hK/2.
-
-    {matrices}
-    Scheme
 
     Examples
     --------
@@ -165,12 +148,9 @@ def newmark(M: Any, K: Any, h: float) -> Scheme:
     return Scheme(2 / h * M, h / 2 * K)
 
 
-@described(matrices=MATRICES)
+@documented("matrices")
 def simpson_L(M: Any, K: Any, h: float) -> FloatArray:
     """L = I − (h²/8) M⁻¹K, below equation (26) of the quadratic paper: q_{j+1/2} = ½ L⁻¹ (q_j + q_{j+1}).
-
-    {matrices}
-    ndarray, shape (n, n)
 
     Examples
     --------
@@ -182,12 +162,9 @@ def simpson_L(M: Any, K: Any, h: float) -> FloatArray:
     return np.eye(len(M)) - h**2 / 8 * np.linalg.solve(M, K)
 
 
-@described(matrices=MATRICES)
+@documented("matrices")
 def simpson_first(M: Any, K: Any, h: float) -> SimpsonWithMiddle:
     """Simpson's first variant, with the middle of the step: equations (26) to (28) of the quadratic paper.
-
-    {matrices}
-    SimpsonWithMiddle
 
     Examples
     --------
@@ -204,12 +181,9 @@ def simpson_first(M: Any, K: Any, h: float) -> SimpsonWithMiddle:
     return SimpsonWithMiddle(L, A, B)
 
 
-@described(matrices=MATRICES)
+@documented("matrices")
 def simpson_second(M: Any, K: Any, h: float) -> Scheme:
     """Simpson's second variant, without the middle: equations (30) to (32) of the quadratic paper.
-
-    {matrices}
-    Scheme
 
     Examples
     --------
@@ -225,25 +199,15 @@ def simpson_second(M: Any, K: Any, h: float) -> Scheme:
     return Scheme(2 / h * M - h / 6 * K, (Y + Y.T) / 2)
 
 
+@documented()
 def members(method: Method | str, M: Any, K: Any, h: float) -> Scheme:
     """X and Y of any symmetric member PsNrQu: p₁ + p₀ = X (q₁ − q₀), p₁ − p₀ = −Y (q₁ + q₀).
 
-    The derivatives of L_d(q^0, …, q^s) are N = Â⊗M/h − h B̂⊗K times the q^ν. Eliminating the inner ones leaves
-    p₀ = −(N₀₀ q₀ + N₀₁ q₁) and p₁ = N₁₀ q₀ + N₁₁ q₁ with N₀₀ = N₁₁, N₀₁ = N₁₀ by symmetry; so X = N₁₁ − N₁₀ and
-    Y = −(N₁₁ + N₁₀).
+    A step from q₀ = 0 leads to q₁ = b p₀ and p₁ = d p₀: so X = (1 + d) b⁻¹ and Y = (1 − d) b⁻¹.
 
     Parameters
     ----------
-    method : str or method
-        A symmetric member.
-    M, K : array_like or sparse array, shape (n, n) or (n,)
-        Mass and stiffness.
-    h : float
-        The step.
-
-    Returns
-    -------
-    Scheme
+    {method, matrices}
 
     Raises
     ------
@@ -258,18 +222,13 @@ def members(method: Method | str, M: Any, K: Any, h: float) -> Scheme:
     True
     """
     method = by_name(method)
-    if not isinstance(method, Galerkin) or not method.symmetric:
+    if not (method.symmetric and method.symplectic):
         raise ValueError(f"{method.name} is not symmetric and has no X and Y; take a member PsNrQu")
     M, K = _full(M), _full(K)
-    table, n, s = method.table, len(M), method.s
-    bl, bdl = table.b[:, None] * table.l, table.b[:, None] * table.dl
-    N = np.kron(bdl.T @ table.dl / h, M) - np.kron(h * bl.T @ table.l, K)
-    ends, inner = np.r_[0:n, s * n : (s + 1) * n], np.r_[n : s * n]
-    S = N[np.ix_(ends, ends)]
-    if inner.size:
-        S = S - N[np.ix_(ends, inner)] @ np.linalg.solve(N[np.ix_(inner, inner)], N[np.ix_(inner, ends)])
-    same, other = (S[:n, :n] + S[n:, n:]) / 2, (S[:n, n:] + S[n:, :n]) / 2
-    X, Y = same - other, -(same + other)
+    step = step_operator(method, h, M, K, None)
+    n = len(M)
+    b, d = np.split(step.W[:, n:] + step.W_low[:, n:], 2)
+    X, Y = (np.linalg.solve(b.T, x.T).T for x in (2 * np.eye(n) + d, -d))
     return Scheme((X + X.T) / 2, (Y + Y.T) / 2)
 
 

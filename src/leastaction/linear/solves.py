@@ -3,14 +3,12 @@
 Each class below is made for one method and one h, and offers
 
     increments(q, p, F) → q_{k+1} − q_k, p_{k+1} − p_k           F (r, n): the load at the nodes c, or None
-    polynomial(q, p, F) → z^1 … z^s, the step's polynomial at its control points
+    polynomial(q, p, F) → z^1 … z^s, the step's polynomial at its control points, where it has one
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +18,7 @@ from leastaction.linear.factor import Factor, factor
 from leastaction.linear.forcing import Rayleigh
 from leastaction.linear.matrices import is_sparse
 from leastaction.linear.shifts import shifts
-from leastaction.methods import Composition, Galerkin, Method, RungeKutta4
-from leastaction.step.kronecker import kronecker_of
+from leastaction.methods import LinearForm, Method
 
 if TYPE_CHECKING:
     from leastaction.linear.system import Quadratic
@@ -43,27 +40,26 @@ class Solves(ABC):
     def increments(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> Increments:
         """What one step adds to q and p."""
 
+    @abstractmethod
     def polynomial(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> FloatArray:
-        """The increments z of one step, at all control points, of a method that has them."""
-        raise TypeError(f"a step by {self.how} has no polynomial of its own")
+        """The increments z of one step, at all control points."""
 
 
 class Shifted(Solves):
     """s solves with M − h²γ_j K, conjugate pairs halved: see `shifts`. No damping, or Rayleigh's."""
 
-    def __init__(self, system: Quadratic, method: Galerkin, h: float) -> None:
+    def __init__(self, system: Quadratic, form: LinearForm, h: float) -> None:
         rayleigh = system.C if isinstance(system.C, Rayleigh) else Rayleigh()
         self.K, self.M, self.h, self.rayleigh = system.K, system.M, h, rayleigh
-        form = kronecker_of(method)
         self.c, self.w = form.tau, form.w
         self.small = small = shifts(form, h, rayleigh.alpha, rayleigh.beta)
         self.factors = [self._factor(system, gamma) for gamma in small.gamma]
-        self.a = h * small.into[:, -1]
+        self.a = h * (small.into @ form.start)
         self.g = h**2 * (small.into @ form.beta)
         self.f = -(h**2) * (small.into @ form.load)
-        self.mean = form.mean @ small.out
-        self.ahead = _by_velocities(system, method, h)
-        self.slope = small.out[-1] if self.ahead is None else self.ahead[1] @ small.out
+        self.mean, self.end = form.mean @ small.out, form.end @ small.out
+        self.momentum = _from_velocities(system, form, h)
+        self.slope = self.end if self.momentum is None else self.momentum[1:] @ small.out / h
         count = f"{np.count_nonzero(small.gamma.imag)} complex" if np.any(small.gamma.imag) else "no complex"
         self.how = f"{len(self.factors)} shifted solves, {count}" + (", in Schur form" if small.coupled else "")
 
@@ -107,9 +103,9 @@ class Shifted(Solves):
 
     def increments(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> Increments:
         w = self._solve(q, p, F)
-        z = self._combine(self.small.out[-1], w)
-        if self.ahead is not None:
-            return z, self.ahead[0] * p + self.M @ self._combine(self.slope, w)
+        z = self._combine(self.end, w)
+        if self.momentum is not None:
+            return z, self.momentum[0] * p + self.M @ self._combine(self.slope, w)
         mean = self._combine(self.mean, w)
         mean += q
         alpha, beta = self.rayleigh.alpha, self.rayleigh.beta
@@ -131,25 +127,24 @@ class Shifted(Solves):
 class Block(Solves):
     """General damping: Σ (A⊗M − hD⊗C − h²B⊗K) in one factorisation of size s n, since three matrices share no modes."""
 
-    def __init__(self, system: Quadratic, method: Galerkin, h: float) -> None:
-        self.M, self.K, self.C, self.h = system.M, system.K, system.C, h
-        self.form = kronecker_of(method)
-        self.c = self.form.tau
-        self.ahead = _by_velocities(system, method, h)
+    def __init__(self, system: Quadratic, form: LinearForm, h: float) -> None:
+        self.M, self.K, self.h, self.form, self.c = system.M, system.K, h, form, form.tau
+        self.C: Any = system.C
+        self.momentum = _from_velocities(system, form, h)
         if is_sparse(self.K):
             from scipy.sparse import kron
         else:
             from numpy import kron
-        A, D, B = self.form.A, self.form.D, self.form.B
-        block = kron(A, self.M) - h * kron(D, self.C) - h**2 * kron(B, self.K)
+        block = kron(form.A, self.M) - h * kron(form.D, self.C) - h**2 * kron(form.B, self.K)
         size = np.sqrt(self.M.diagonal() + h**2 * self.K.diagonal())
-        self.scale = np.tile(1 / size, method.s)  # else units of coordinates, as of turns, would decide on the pivots
+        self.scale = np.tile(
+            1 / size, len(form.A)
+        )  # else units of coordinates, as of turns, would decide on the pivots
         self.factors = [factor((block.T * self.scale).T * self.scale, definite=False)]
-        self.how = f"one solve of size {method.s} n"
+        self.how = f"one solve of size {len(form.A)} n"
 
     def polynomial(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> FloatArray:
-        right = np.outer(self.h**2 * self.form.beta, self.K @ q)
-        right[-1] += self.h * p
+        right = np.outer(self.h**2 * self.form.beta, self.K @ q) + np.outer(self.h * self.form.start, p)
         if F is not None:
             right -= (self.h**2 * self.form.load) @ F
         z = self.scale * self.factors[0].solve(self.scale * right.ravel())
@@ -157,63 +152,35 @@ class Block(Solves):
 
     def increments(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> Increments:
         z = self.polynomial(q, p, F)
-        if self.ahead is not None:
-            return z[-1], self.ahead[0] * p + self.M @ (self.ahead[1] @ z)
-        dp = -self.h * (self.K @ (q + self.form.mean @ z)) - self.C @ z[-1]
+        dq = self.form.end @ z
+        if self.momentum is not None:
+            return dq, self.momentum[0] * p + self.M @ (self.momentum[1:] @ z / self.h)
+        dp = -self.h * (self.K @ (q + self.form.mean @ z)) - self.C @ dq
         if F is not None:
             dp += (self.h * self.form.w) @ F
-        return z[-1], dp
+        return dq, dp
 
 
-def _by_velocities(system: Quadratic, method: Galerkin, h: float) -> tuple[float, FloatArray] | None:
-    """(c, d) with p_{k+1} − p_k = c p_k + M Σ_μ d_μ z^μ where that is better than the sum of forces; else None.
+def _from_velocities(system: Quadratic, form: LinearForm, h: float) -> FloatArray | None:
+    """How p_{k+1} − p_k follows from p_k and M z where that is better than the sum of forces; else None.
 
     With r = s Gauss nodes p is a polynomial of degree s on the step, M v at the nodes, and p_{k+1} is its value at the
     end. The sum of forces −h K (…) would multiply the rounding of q by h ω², in each step, which stiff modes keep for
     ever. Where h ω is small for all modes the sum of forces loses less: it gives p_{k+1} − p_k and not p_{k+1}.
     """
     bound = float((system.K.diagonal() / system.M.diagonal()).max())  # about the square of the highest frequency
-    if method.name != f"P{method.s}N{method.s}Q{2 * method.s}Gau" or h * h * bound < STIFF:
+    if form.momentum is None or h * h * bound < STIFF:
         return None
-    x = np.concatenate([[0.0], method.table.c])
-    ahead = np.array([np.prod([(1 - y) / (node - y) for y in x if y != node]) for node in x])
-    return float(np.round(ahead[0]) - 1), ahead[1:] @ method.table.dl[:, 1:] / h
-
-
-class RungeKutta(Solves):
-    """RK4 on q̇ = M⁻¹p, ṗ = −Kq − C M⁻¹p + f(t): four solves with M."""
-
-    def __init__(self, system: Quadratic, method: RungeKutta4, h: float) -> None:
-        self.system, self.method, self.h = system, method, h
-        self.c = np.array(method.nodes, dtype=float)
-        self.factors = [system.mass_factor]
-        self.how = "four stages"
-
-    def increments(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> Increments:
-        system, method = self.system, self.method
-        rates: list[FloatArray] = []
-
-        def moved(weights: Sequence[Fraction]) -> FloatArray:
-            total = np.zeros((2, len(q)))
-            for weight, rate in zip(weights, rates, strict=True):
-                if weight:
-                    total += float(weight) * self.h * rate
-            return total
-
-        for c, a in zip(method.c, method.a, strict=True):
-            at, momentum = np.array([q, p]) + moved(a)
-            v = system.mass_factor.solve(momentum)
-            force = -(system.K @ at) - system.damping_force(v)
-            rates.append(np.array([v, force if F is None else force + F[method.nodes.index(c)]]))
-        z, dp = moved(method.b)
-        return z, dp
+    return form.momentum - np.eye(len(form.momentum))[0]
 
 
 class Composed(Solves):
     """The steps of a composition, one after the other; factors that repeat share their solves."""
 
-    def __init__(self, system: Quadratic, method: Composition, h: float) -> None:
-        made = {part: solves(system, method.root, part * h) for part in set(method.parts.tolist())}
+    def __init__(self, system: Quadratic, method: Method, h: float) -> None:
+        form = method.root.linear_form()
+        kind = Shifted if system.C is None or isinstance(system.C, Rayleigh) else Block
+        made: dict[float, Solves] = {part: kind(system, form, part * h) for part in set(method.parts.tolist())}
         self.steps = [made[part] for part in method.parts.tolist()]
         offsets = np.concatenate([[0.0], np.cumsum(method.parts)[:-1]])
         parts = zip(offsets, method.parts, self.steps, strict=True)
@@ -229,13 +196,11 @@ class Composed(Solves):
             z, dp, before = z + change[0], dp + change[1], before + len(step.c)
         return z, dp
 
+    def polynomial(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> FloatArray:
+        raise TypeError("a step of a composition has no polynomial of its own")
+
 
 def solves(system: Quadratic, method: Method, h: float) -> Solves:
     """The cheapest stable way to apply the method to the system."""
-    if isinstance(method, Composition):
-        return Composed(system, method, h)
-    if not isinstance(method, Galerkin):
-        return RungeKutta(system, method, h)
-    if system.C is None or isinstance(system.C, Rayleigh):
-        return Shifted(system, method, h)
-    return Block(system, method, h)
+    found = Composed(system, method, h)
+    return found if len(found.steps) > 1 else found.steps[0]

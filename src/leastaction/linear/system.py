@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,13 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.backends.native import fingerprint
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, Failure
+from leastaction.docstrings import documented
 from leastaction.linear.definite import positive_definite, require_positive_definite, require_positive_semidefinite
 from leastaction.linear.factor import Factor, blas_threads, factor
 from leastaction.linear.forcing import Constant, Rayleigh, as_load, at_times, is_constant, reduced
-from leastaction.linear.highest import highest_frequency
 from leastaction.linear.matrices import (
     chosen_dofs,
-    described,
     diagonal,
     eliminate,
     exact_entries,
@@ -25,9 +25,9 @@ from leastaction.linear.matrices import (
     is_sparse,
     symmetric,
 )
-from leastaction.linear.modal import Modes, lowest_modes, modes
+from leastaction.linear.modal import ALL_MODES, Modes, highest_frequency, lowest_modes, modes
 from leastaction.linear.propagator import Propagator
-from leastaction.linear.stability import stable_intervals
+from leastaction.linear.stability import require_stable, stable_intervals
 from leastaction.methods import Galerkin, Method
 from leastaction.methods import method as by_name
 from leastaction.numbers.rounding import FLOAT64, Reals
@@ -38,26 +38,9 @@ from leastaction.systems.defaults import Usual
 if TYPE_CHECKING:
     from leastaction.backends.rows import Row
     from leastaction.backends.stepper import Start
-    from leastaction.linear.choice import Choice
     from leastaction.linear.stepper import LinearStepper
 
 FloatArray = NDArray[np.float64]
-
-STATES = """
-    Parameters
-    ----------
-    q, p, v : array_like, shape (n,) or (…, n)
-        Positions, and momenta or velocities: one state, or one in each row.
-    t : number or array_like, default 0
-        The time, of which a load is a function.
-    params
-        Without effect: those of `la.Lagrangian` have it.
-
-    Returns
-    -------
-    """
-
-ALL_MODES = 1500  # up to this size frequencies come from a full eigenvalue decomposition
 
 
 class Quadratic(Usual):
@@ -204,54 +187,34 @@ class Quadratic(Usual):
 
     # Energy and momentum: q, p, v may carry leading axes, one state per row.
 
-    @described(states=STATES)
-    def energy(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> Any:
-        """The energy ½ pᵀM⁻¹p + ½ qᵀKq.
-
-        {states}
-        float or ndarray, shape (…)
-        """
+    @documented("linear_states")
+    def energy(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> float | FloatArray:
+        """The energy ½ pᵀM⁻¹p + ½ qᵀKq."""
         q, p = np.asarray(q, dtype=float), np.asarray(p, dtype=float)
         H = 0.5 * (p * self.velocity(q, p)).sum(axis=-1) + 0.5 * (q * _rows(self.K, q)).sum(axis=-1)
         return float(H) if H.ndim == 0 else H
 
-    @described(states=STATES)
+    @documented("linear_states")
     def momentum(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> FloatArray:
-        """The momentum p = M v.
-
-        {states}
-        ndarray, of the shape of v
-        """
+        """The momentum p = M v."""
         return _rows(self.M, np.asarray(v, dtype=float))
 
-    @described(states=STATES)
+    @documented("linear_states")
     def velocity(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> FloatArray:
-        """The velocity v = M⁻¹ p.
-
-        {states}
-        ndarray, of the shape of p
-        """
+        """The velocity v = M⁻¹ p."""
         p = np.asarray(p, dtype=float)
         return np.asarray(self.mass_factor.solve(p.reshape(-1, self.n).T).T.reshape(p.shape))
 
-    @described(states=STATES)
+    @documented("linear_states")
     def acceleration(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> FloatArray:
-        """The acceleration a = M⁻¹ (f(t) − C v − K q).
-
-        {states}
-        ndarray, of the shape of q
-        """
+        """The acceleration a = M⁻¹ (f(t) − C v − K q)."""
         q, p = np.asarray(q, dtype=float), np.asarray(p, dtype=float)
         v = self.velocity(q, p) if self.C is not None else np.zeros_like(q)
         return self.velocity(q, self.external_force(q, v, t) - _rows(self.K, q))
 
-    @described(states=STATES)
+    @documented("linear_states")
     def external_force(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Any = None) -> FloatArray:
-        """The external force f(t) − C v.
-
-        {states}
-        ndarray, of the shape of v
-        """
+        """The external force f(t) − C v."""
         v = np.asarray(v, dtype=float)
         force = np.zeros_like(v)
         if self.C is not None:
@@ -270,10 +233,6 @@ class Quadratic(Usual):
         ----------
         dofs : array_like of int
             Degrees of freedom.
-
-        Returns
-        -------
-        ndarray of int
         """
         dofs = chosen_dofs(dofs, self.n)
         coupled = [a for a in (self.K, self.C) if a is not None and not isinstance(a, Rayleigh)]
@@ -323,11 +282,6 @@ class Quadratic(Usual):
     m = 0  # constraints
     mass_varies_with_velocity = False
 
-    @property
-    def inputs(self) -> dict[str, tuple[int, ...]]:
-        """None: what drives a linear system is its load f."""
-        return {}
-
     def check_inputs(self) -> None:
         """Refuse inputs."""
         raise ValueError(
@@ -344,19 +298,22 @@ class Quadratic(Usual):
         """The products of one application of the matrices."""
         return int(self.K.nnz if self.sparse else self.n**2)
 
-    def chosen(self, q: FloatArray, p: FloatArray, t0: float, t_end: float, tol: float) -> Choice:
-        """Method and step for a tolerance by the modes that start and load excite."""
-        from leastaction.linear.choice import chosen
-
-        return chosen(self, q, p, t0, t_end, tol)
+    def longest_step(self, t0: float) -> float | None:
+        """The length of the pieces of a load whose record is joined with kinks at equal distances; None for others."""
+        load = self.f
+        if not isinstance(load, Samples) or load.rule == "cubic":
+            return None
+        gap = float(np.diff(load.times).min())
+        begins = (t0 - load.start) / gap
+        equal = np.ptp(np.diff(load.times)) < 1e-9 * gap and abs(begins - round(begins)) < 1e-6
+        return gap if equal else None
 
     def frequency(
         self, t: float, q: FloatArray, p: FloatArray, v: FloatArray, params: FloatArray, length: float
     ) -> float:
-        """The frequency of the motion in its mean, which stiff modes that hardly move do not change."""
-        from leastaction.linear.choice import excited
-
-        return excited(self, q, p, t, t + length).rate
+        """|v|/|q| or |a|/|v| at the start, in the norm of M: stiff modes that hardly move do not change them much."""
+        sizes = [np.sqrt(float(x @ self.momentum(q, x))) for x in (q, v, self.acceleration(q, p, t))]
+        return min((b / a for a, b in pairwise(sizes) if a > 0 and 0 < b < np.inf), default=0.0)
 
     def energies(self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
         """H at many states."""
@@ -383,17 +340,7 @@ class Quadratic(Usual):
 
     def check_stable(self, method: Method, h: float) -> None:
         """Refuse a step that is too large for the highest frequency."""
-        from leastaction.linear.guard import require_stable
-
         require_stable(self.propagator(method, h))
-
-    @property
-    def mass_varies_with_position(self) -> bool:
-        """Not for what it is asked for: a pole of a chart."""
-        return False
-
-    def engine(self, method: Method, width: int = 1, energy: bool = False, varied: int = 0) -> None:
-        """None: no native function of a whole run steps this system."""
 
     def backend(self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False) -> None:
         """None: a step is a matrix."""
@@ -480,10 +427,6 @@ class Quadratic(Usual):
             The method.
         h : float
             The step.
-
-        Returns
-        -------
-        Propagator
         """
         key = (by_name(method), float(h))
         if self._last is None or self._last[0] != key:
@@ -503,10 +446,6 @@ class Quadratic(Usual):
         h : float
             The step.
 
-        Returns
-        -------
-        float
-
         Raises
         ------
         ValueError
@@ -521,10 +460,6 @@ class Quadratic(Usual):
         ----------
         k : int, optional
             How many. Without `k` all: of dense systems, and of sparse ones up to 1500 unknowns.
-
-        Returns
-        -------
-        Modes
 
         Examples
         --------
@@ -553,10 +488,6 @@ class Quadratic(Usual):
         ----------
         omega : float
             ω, in radians per unit of time.
-
-        Returns
-        -------
-        bool
         """
         square = omega * omega
         if square == np.inf or not (self.K.data if self.sparse else self.K).any():
@@ -580,10 +511,6 @@ class Quadratic(Usual):
         method : str or method
             The method.
 
-        Returns
-        -------
-        float
-
         Examples
         --------
         >>> import leastaction as la
@@ -602,10 +529,6 @@ class Quadratic(Usual):
             The start.
         t : number or array_like
             One time, or many.
-
-        Returns
-        -------
-        q, p : ndarray, shape (n,) or t.shape + (n,)
 
         Raises
         ------

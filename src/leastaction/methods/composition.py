@@ -18,16 +18,20 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mpmath
 import numpy as np
 
 from leastaction.docstrings import documented
-from leastaction.methods.galerkin import Branch, Galerkin
+from leastaction.methods.galerkin import Galerkin, require_member
+from leastaction.methods.protocol import Branch, Method
 from leastaction.numbers.notation import exact, to_text
 from leastaction.numbers.precision import mpmath_digits
 from leastaction.numbers.rounding import to_mpf
+
+if TYPE_CHECKING:
+    from leastaction.methods.oscillator import OscillatorStep
 
 Word = tuple[int, ...]
 Series = dict[Word, Any]
@@ -62,6 +66,11 @@ _SEEDS = {
 }
 _SIX: tuple[Word, ...] = ((3,), (5,), (1, 1, 3))
 _EIGHT: tuple[Word, ...] = (*_SIX, (7,), (1, 1, 5), (1, 3, 3), (1, 1, 1, 1, 3))
+_SOURCES = {
+    **dict.fromkeys(("yoshida", "yoshida6", "yoshida8"), "yoshida1990"),
+    "suzuki": "suzuki1990",
+    "suzuki8": "suzuki1993",
+}
 KNOWN = {
     "yoshida": "three factors 1/(2 − 2^{1/(p+1)}): the order p of a symmetric method grows by two",
     "suzuki": "five factors 1/(4 − 4^{1/(p+1)}), shorter than a step each: the same",
@@ -72,7 +81,7 @@ KNOWN = {
 
 
 @dataclass(frozen=True)
-class Composition:
+class Composition(Method):
     """Steps of one method, of lengths γ_j h, one after the other. `la.compose` makes it.
 
     Attributes
@@ -93,15 +102,19 @@ class Composition:
     factors
     """
 
-    base: Galerkin | Composition
+    base: Method
     given: tuple[Any, ...] = ()
     known: str = ""
     floats: bool = field(default=False, compare=False)
 
     @property
+    def symplectic(self) -> bool:
+        return self.base.symplectic
+
+    @property
     def root(self) -> Galerkin:
         """The method whose steps are done."""
-        return self.base if isinstance(self.base, Galerkin) else self.base.root
+        return require_member(self.base.root, "a composition")
 
     @documented("digits_correct")
     def factors(self, digits: int = 17) -> tuple[Any, ...]:
@@ -109,15 +122,9 @@ class Composition:
         return _factors(self, digits)
 
     @property
-    def parts(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """All γ_j in float64."""
-        return np.array([float(x) for x in self.factors()])
-
-    @property
     def count(self) -> int:
         own = {"yoshida": 3, "suzuki": 5}.get(self.known) or 2 * len(_SEEDS.get(self.known, ())) + 1
-        inner = self.base.count if isinstance(self.base, Composition) else 1
-        return (own if self.known else len(self.given)) * inner
+        return (own if self.known else len(self.given)) * len(self.base.factors(15))
 
     @property
     def name(self) -> str:
@@ -145,7 +152,7 @@ class Composition:
 
     @property
     def _rounded(self) -> bool:
-        return self.floats or (isinstance(self.base, Composition) and self.base._rounded)
+        return self.floats or bool(getattr(self.base, "_rounded", False))
 
     @cached_property
     def order(self) -> int:
@@ -161,6 +168,15 @@ class Composition:
             near = ROUNDED if self._rounded else mpmath.mpf(10) ** -DIGITS
             wrong = [sum(word) for word, value in found.items() if abs(value - _exact(word)) > near]
         return min(wrong, default=HIGHEST + 1) - 1
+
+    @property
+    def citations(self) -> tuple[str, ...]:
+        return *self.base.citations, _SOURCES.get(self.known, "hairer2006")
+
+    def on_oscillator(self) -> OscillatorStep:
+        from leastaction.methods.oscillator import of_composition
+
+        return of_composition(self)
 
     def __repr__(self) -> str:
         return self.name
@@ -199,11 +215,6 @@ def compose(method: Any, factors: str | Sequence[Any]) -> Composition:
     from leastaction.methods.registry import method as named
 
     base = named(method)
-    if not isinstance(base, Galerkin | Composition):
-        raise ValueError(
-            f"{base.name} is neither symmetric nor symplectic, so its compositions would have neither the order nor "
-            "the structure that compositions are for; compose a member PsNrQu"
-        )
     if isinstance(factors, str):
         return _known(base, factors)
     if not hasattr(factors, "__len__"):
@@ -215,12 +226,12 @@ def compose(method: Any, factors: str | Sequence[Any]) -> Composition:
     return made_of(base, given, any(isinstance(x, float | np.floating) for x in factors))
 
 
-def made_of(base: Galerkin | Composition, given: tuple[Any, ...], floats: bool) -> Composition:
+def made_of(base: Method, given: tuple[Any, ...], floats: bool) -> Composition:
     """The composition with these factors, checked."""
     made = Composition(base, given, "", floats)
+    _check(made)
     if not given or any(x == 0 for x in given):
         raise ValueError(f"a composition has factors that are not zero, at least one; got {given!r}")
-    _check_length(made)
     with mpmath_digits(DIGITS + 20):
         total = mpmath.fsum(to_mpf(x, mpmath.mp.prec) for x in given)
         if abs(total - 1) > (ROUNDED if floats else mpmath.mpf(10) ** -DIGITS):
@@ -230,11 +241,11 @@ def made_of(base: Galerkin | Composition, given: tuple[Any, ...], floats: bool) 
     return made
 
 
-def _known(base: Galerkin | Composition, name: str) -> Composition:
+def _known(base: Method, name: str) -> Composition:
     if name not in KNOWN:
         raise ValueError(f"no composition is called {name!r}; known are {', '.join(KNOWN)}")
     made = Composition(base, (), name)
-    _check_length(made)
+    _check(made)
     if not base.symmetric or base.order % 2:
         raise ValueError(f"the factors {name!r} are for symmetric methods; {base.name} is not symmetric")
     if name in _SEEDS and base.order != 2:
@@ -245,7 +256,12 @@ def _known(base: Galerkin | Composition, name: str) -> Composition:
     return made
 
 
-def _check_length(made: Composition) -> None:
+def _check(made: Composition) -> None:
+    if not made.base.symplectic:
+        raise ValueError(
+            f"{made.base.name} is neither symmetric nor symplectic, so its compositions would have neither the order "
+            "nor the structure that compositions are for; compose a member PsNrQu"
+        )
     if made.count > MOST_FACTORS:
         raise ValueError(
             f"a composition of {made.count} steps is longer than {MOST_FACTORS}; take a method of higher order"
@@ -263,8 +279,7 @@ def _factors(made: Composition, digits: int) -> tuple[Any, ...]:
             k = 2 if made.known == "yoshida" else 4
             outer = 1 / (k - mpmath.mpf(k) ** (mpmath.mpf(1) / (made.base.order + 1)))
             own = [outer] * (k // 2) + [1 - k * outer] + [outer] * (k // 2)
-        inner = made.base.factors(digits) if isinstance(made.base, Composition) else (mpmath.mpf(1),)
-        return tuple(a * b for a in own for b in inner)
+        return tuple(a * b for a in own for b in made.base.factors(digits))
 
 
 @lru_cache(maxsize=16)

@@ -18,15 +18,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.methods.linear_form import LinearForm, of_polynomial
+from leastaction.methods.protocol import Branch, Method
 from leastaction.methods.quadrature import (
     FLOAT64_DIGITS,
     GUARD_DIGITS,
+    MOST_NODES,
     Quadrature,
     gauss,
     lagrange_basis,
@@ -35,9 +38,11 @@ from leastaction.methods.quadrature import (
 )
 from leastaction.numbers.precision import mpmath_digits
 
+if TYPE_CHECKING:
+    from leastaction.methods.oscillator import OscillatorStep
+
 FloatArray = NDArray[np.float64]
 
-Branch = Literal["followed", "any"]
 EPS = 2.0**-52
 
 
@@ -97,7 +102,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Galerkin:
+class Galerkin(Method):
     """A member PsNrQu of the Galerkin family: degree s, r quadrature nodes, quadrature order u.
 
     It is symplectic, has order min(2s, u), and is symmetric in time if its rule is. `la.method` and `la.galerkin` make
@@ -132,6 +137,18 @@ class Galerkin:
     branch: Branch = "followed"
 
     @property
+    def symplectic(self) -> bool:
+        return True
+
+    @property
+    def degree(self) -> int:
+        return self.s
+
+    @property
+    def citations(self) -> tuple[str, ...]:
+        return ("marsden2001", "oberbloebaum2014")
+
+    @property
     def name(self) -> str:
         return f"P{self.s}N{self.rule.r}Q{self.rule.order}{self.rule.family}"
 
@@ -159,6 +176,14 @@ class Galerkin:
     def exact_table(self, digits: int = FLOAT64_DIGITS) -> dict[str, Any]:
         """The entries of `Table` as mpmath numbers, correct to `digits` and a few more."""
         return _exact_table(self.s, self.rule, digits)
+
+    def linear_form(self, digits: int | None = None) -> LinearForm:
+        return _linear_form(self, digits)
+
+    def on_oscillator(self) -> OscillatorStep:
+        from leastaction.methods.oscillator import of_member
+
+        return of_member(self)
 
     def __repr__(self) -> str:
         return self.name if self.branch == "followed" else f"{self.name}, any branch"
@@ -198,6 +223,8 @@ def galerkin(s: int, rule: Quadrature) -> Galerkin:
         )
     if isinstance(s, bool) or not isinstance(s, int | np.integer) or s < 1:
         raise ValueError(f"the degree s must be an integer, at least 1; got {s!r}")
+    if s >= MOST_NODES:
+        raise ValueError(f"the degree s is at most {MOST_NODES - 1}, since a step has s + 1 control points; got {s}")
     if rule.r < s:
         raise ValueError(
             f"P{s}N{rule.r}Q{rule.order}{rule.family} has fewer nodes than its degree (r = {rule.r} < s = {s}): "
@@ -208,6 +235,13 @@ def galerkin(s: int, rule: Quadrature) -> Galerkin:
     if rule.given is not None:
         _check_own(made)
     return made
+
+
+def require_member(chosen: Method, what: str, instead: str = "take a member PsNrQu") -> Galerkin:
+    """The method, if it is a member of the family; else refuse it, and say what to do instead."""
+    if not isinstance(chosen, Galerkin):
+        raise ValueError(f"{what} is for members PsNrQu; got {chosen.name}: {instead}")
+    return chosen
 
 
 def _check_own(made: Galerkin) -> None:
@@ -233,6 +267,16 @@ def _table(s: int, rule: Quadrature) -> Table:
     ends = entries["l"].copy()
     ends[:, [0, -1]] = np.rint(ends[:, [0, -1]] / EPS) * EPS
     return Table(**{**entries, "l": ends}, symmetric=rule.symmetric)
+
+
+@lru_cache(maxsize=64)
+def _linear_form(made: Galerkin, digits: int | None) -> LinearForm:
+    if digits is None:
+        return _linear_form(made, FLOAT64_DIGITS).in_floats()
+    table = made.exact_table(digits)
+    c, b, l, dl = (np.array(table[name], dtype=object) for name in ("c", "b", "l", "dl"))
+    with mpmath_digits(digits + GUARD_DIGITS):
+        return of_polynomial(c, b, l[:, 1:], dl[:, 1:], made.rule.family == "Gau" and made.rule.r == made.s)
 
 
 @lru_cache(maxsize=64)

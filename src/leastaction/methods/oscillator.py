@@ -15,7 +15,8 @@ a step in the variables (p, ωq) is
     M = | c + δ  −b   |     c = (X − Y)/(X + Y),   a = 2x / h(X + Y),   δ = a skew / x,   det M = 1.
         |   a   c − δ |
 
-A symmetric rule has skew = 0, and p₁ + p₀ = X (q₁ − q₀), p₁ − p₀ = −Y (q₁ + q₀) (the form of Proposition 7 of
+Of a method that is not symplectic det M is a function of x², too, and ρ = (det M − c²)/a². A symmetric rule has
+skew = 0, and p₁ + p₀ = X (q₁ − q₀), p₁ − p₀ = −Y (q₁ + q₀) (the form of Proposition 7 of
 Rojas-Quintero, Dubois and Cabrera-Díaz 2024).
 
 M conserves p² − 2 (δ/a) p ωq + (b/a) (ωq)², and ρ = b/a − (δ/a)² = h²XY/x² is what is left of the last coefficient
@@ -30,15 +31,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any
 
 from flint import fmpq, fmpq_mat, fmpq_poly
 
-from leastaction.methods import Composition, Galerkin
+from leastaction.methods import Composition, Galerkin, Method
 from leastaction.methods.quadrature import Quadrature, node_polynomial
 from leastaction.numbers.conversion import fraction
 from leastaction.numbers.expressions import plain
@@ -99,35 +100,37 @@ TWO = Rational(fmpq_poly([2]), fmpq_poly([1]))
 
 @dataclass(frozen=True)
 class OscillatorStep:
-    """One step of a member of the family on the oscillator, as rational functions of x².
+    """One step of a method on the oscillator, as rational functions of x².
 
+    exact      whether their coefficients are not rounded
     diagonal   c + δ and c − δ
     a_by_x     a / x
     b_by_x     b / x
     c          half the trace of M
-    rho        (1 − c²) / a²
-    X, Y       h X and h Y
+    area       det M, one where the method is symplectic
+    rho        (det M − c²) / a²
     """
 
     diagonal: tuple[Rational, Rational]
     a_by_x: Rational
     b_by_x: Rational
+    exact: bool = True
 
     @property
     def c(self) -> Rational:
         return (self.diagonal[0] + self.diagonal[1]) / TWO
 
+    @cached_property
+    def area(self) -> Rational:
+        return self.diagonal[0] * self.diagonal[1] + X2 * self.a_by_x * self.b_by_x
+
     @property
+    def symplectic(self) -> bool:
+        return bool(self.area.numerator == self.area.denominator)
+
+    @cached_property
     def rho(self) -> Rational:
-        return (ONE - self.c * self.c) / (X2 * self.a_by_x * self.a_by_x)
-
-    @property
-    def X(self) -> Rational:
-        return (ONE + self.c) / self.a_by_x
-
-    @property
-    def Y(self) -> Rational:
-        return (ONE - self.c) / self.a_by_x
+        return (self.area - self.c * self.c) / (X2 * self.a_by_x * self.a_by_x)
 
     def after(self, other: OscillatorStep) -> OscillatorStep:
         """This step, done after another one."""
@@ -182,14 +185,27 @@ def _own_moments(rule: Quadrature, count: int) -> list[Any]:
 
 
 @lru_cache(maxsize=128)
-def exact_step(method: Galerkin | Composition) -> OscillatorStep:
+def exact_step(method: Method) -> OscillatorStep:
     """One step of the method on the oscillator; of a composition with factors that are rational, or rounded to
     OWN_BITS.
     """
-    if isinstance(method, Composition):
-        return _composed(method)
+    return method.on_oscillator()
+
+
+def of_member(method: Galerkin) -> OscillatorStep:
+    """One step of a member of the family."""
     first, mixed, last = _discrete_action(method.s, moments(method.rule, 2 * method.s + 1))
-    return OscillatorStep((-last / mixed, -first / mixed), -ONE / mixed, (first * last - mixed * mixed) / (X2 * mixed))
+    a, b = -ONE / mixed, (first * last - mixed * mixed) / (X2 * mixed)
+    return OscillatorStep((-last / mixed, -first / mixed), a, b, method.rule.exact)
+
+
+def of_truncated_rotation(order: int) -> OscillatorStep:
+    """The step of a Runge–Kutta method with as many stages as its order: the series of a rotation, cut after
+    x^order.
+    """
+    terms = [fmpq((-1) ** (k // 2), math.factorial(k)) for k in range(order + 1)]
+    cosine, sine = (Rational(fmpq_poly(terms[k::2]), fmpq_poly([1])) for k in (0, 1))
+    return OscillatorStep((cosine, cosine), sine, sine)
 
 
 def _discrete_action(s: int, mu: Sequence[Any]) -> tuple[Rational, Rational, Rational]:
@@ -229,7 +245,8 @@ def _discrete_action(s: int, mu: Sequence[Any]) -> tuple[Rational, Rational, Rat
     return first, mixed, last
 
 
-def _composed(method: Composition) -> OscillatorStep:
+def of_composition(method: Composition) -> OscillatorStep:
+    """The steps of a composition, one after the other."""
     digits = math.ceil(OWN_BITS * math.log10(2))
     root, whole = exact_step(method.root), None
     for factor in method.factors(digits):
@@ -237,7 +254,7 @@ def _composed(method: Composition) -> OscillatorStep:
         step = root.scaled(fmpq(number.numerator, number.denominator))
         whole = step if whole is None else step.after(whole)
     assert whole is not None
-    return whole
+    return replace(whole, exact=False)
 
 
 def _fraction(factor: Any, method: Composition) -> Fraction:
@@ -313,14 +330,20 @@ def _ascending(a: Root, b: Root) -> bool:
     return bool(a.x2 < b.x2)
 
 
-def bands(rho: Rational) -> tuple[list[Root], list[bool]]:
-    """The zeros and poles of ρ at x² > 0, and of each interval before, between and after them whether ρ > 0 there.
+def bands(step: OscillatorStep) -> tuple[list[Root], list[bool]]:
+    """The points x² > 0 at which a step may begin or end to be stable, and of each interval before, between and after
+    them whether it is stable there.
 
-    Zeros and poles with ρ < 0 on both sides bound nothing, and are left out.
+    Of a symplectic step they are zeros and poles of ρ. Those with ρ < 0 on both sides bound nothing, and are left out.
+    Of the others, which are rotations (ρ = 1), they are zeros of 1 − det M.
     """
+    if not step.symplectic and step.rho.numerator != step.rho.denominator:
+        raise NotImplementedError("a step that neither keeps areas nor is a rotation with a factor")
+    f = step.rho if step.symplectic else ONE - step.area
     roots: list[Root] = []
-    positive = [True]  # ρ → 1 as x → 0
-    for root in positive_roots(rho):
+    first = [next((a for a in part.coeffs() if a != 0), 1) for part in (f.numerator, f.denominator)]
+    positive = [bool(first[0] * first[1] > 0)]  # of the first terms, as x → 0
+    for root in positive_roots(f):
         if root.order % 2 == 1 or positive[-1]:
             roots.append(root)
             positive.append(positive[-1] ^ (root.order % 2 == 1))

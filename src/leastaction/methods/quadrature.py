@@ -111,12 +111,7 @@ class Quadrature:
 
     @documented("digits_correct")
     def points(self, digits: int = FLOAT64_DIGITS) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """Nodes c and weights b as mpmath numbers.
-
-        Returns
-        -------
-        c, b : tuples of mpmath numbers
-        """
+        """Nodes c and weights b as mpmath numbers."""
         if self.given is not None:
             bits = math.ceil((digits + GUARD_DIGITS + 10) * math.log2(10))
             c, b = (tuple(to_mpf(x, bits) for x in numbers) for numbers in self.given)

@@ -10,12 +10,12 @@ from functools import lru_cache
 from typing import get_args
 
 from leastaction.methods.composition import KNOWN, Composition, compose, made_of
-from leastaction.methods.galerkin import Branch, Galerkin, galerkin
+from leastaction.methods.galerkin import Galerkin, galerkin
+from leastaction.methods.protocol import Branch, Method
 from leastaction.methods.quadrature import READY, gauss, lobatto, rule
-from leastaction.methods.rk4 import RungeKutta4, rk4
+from leastaction.methods.rk4 import rk4
 from leastaction.numbers.notation import exact
 
-Method = Galerkin | Composition | RungeKutta4
 ANY_BRANCH = ", any branch"
 
 ALIASES: dict[str, Method] = {
@@ -70,10 +70,6 @@ def method(name: str | Method) -> Method:
         An alias such as "simpson", a member of the family such as "P3N4Q6Lob", or a composition such as
         "yoshida(P1N2Q2Lob)". A method is returned as it is.
 
-    Returns
-    -------
-    Galerkin, Composition or RungeKutta4
-
     Raises
     ------
     ValueError
@@ -87,7 +83,7 @@ def method(name: str | Method) -> Method:
     >>> la.method("P3N4Q6Lob").order
     6
     """
-    if isinstance(name, Galerkin | Composition | RungeKutta4):
+    if isinstance(name, Method):
         return name
     if not isinstance(name, str):
         raise TypeError(f"expected a method or its name, such as 'simpson' or 'P3N4Q6Lob'; got {name!r}")
@@ -126,9 +122,7 @@ def with_branch(name: str | Method, branch: Branch) -> Method:
     if isinstance(chosen, Galerkin):
         return replace(chosen, branch=branch)
     if isinstance(chosen, Composition):
-        base = with_branch(chosen.base, branch)
-        assert not isinstance(base, RungeKutta4)
-        return replace(chosen, base=base)
+        return replace(chosen, base=with_branch(chosen.base, branch))
     if branch == "any":
         raise ValueError(f"{chosen.name} solves no equations, so that there are no branches: leave branch= out")
     return chosen
@@ -162,7 +156,4 @@ def _composed(kind: str, inside: str) -> Composition:
         return compose(inside, kind)
     floats = inside.endswith("; floats")
     base, _, numbers = inside.removesuffix("; floats").rpartition(";")
-    chosen = method(base)
-    if not isinstance(chosen, Galerkin | Composition):
-        raise ValueError(f"{chosen.name} is not composed")
-    return made_of(chosen, tuple(exact(x.strip()) for x in numbers.split(",")), floats)
+    return made_of(method(base), tuple(exact(x.strip()) for x in numbers.split(",")), floats)

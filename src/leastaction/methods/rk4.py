@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial, reduce
+from functools import cache, partial, reduce
 from operator import add
-from typing import Any, ClassVar, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
+
+import numpy as np
+
+from leastaction.methods.linear_form import LinearForm, of_stages
+from leastaction.methods.protocol import Method
+from leastaction.numbers.precision import mpmath_digits
+from leastaction.numbers.rounding import to_mpf
+
+if TYPE_CHECKING:
+    from leastaction.methods.oscillator import OscillatorStep
 
 Form = Literal["hamilton", "lagrange"]
 Row = tuple[Fraction, ...]
@@ -17,7 +27,7 @@ _HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True)
-class RungeKutta4:
+class RungeKutta4(Method):
     """The classical Runge–Kutta method, on Hamilton's equations or on Lagrange's. `la.rk4` makes it.
 
     On (q, p): q̇ = v(q, p), ṗ = ∂L/∂q(q, v). On (q, v): q̇ = v, v̇ = L_vv⁻¹ (L_q − L_vq v − L_vt). The two forms
@@ -66,14 +76,20 @@ class RungeKutta4:
         return 4
 
     @property
-    def branch(self) -> Literal["followed"]:
-        """There are no equations to solve, so that there is one branch."""
-        return "followed"
+    def symmetric(self) -> bool:
+        return False
 
     @property
-    def nodes(self) -> Row:
-        """The times at which a step needs f, as parts of the step: each time once."""
-        return tuple(sorted(set(self.c)))
+    def citations(self) -> tuple[str, ...]:
+        return ("kutta1901",)
+
+    def linear_form(self, digits: int | None = None) -> LinearForm:
+        return _linear_form(digits)
+
+    def on_oscillator(self) -> OscillatorStep:
+        from leastaction.methods.oscillator import of_truncated_rotation
+
+        return of_truncated_rotation(4)
 
     def weights(self, times: Callable[[Fraction], T]) -> list[list[tuple[int, T]]]:
         """Of each row of a, and of b, the entries (j, times(a_ij)) that are not zero."""
@@ -81,6 +97,16 @@ class RungeKutta4:
 
     def __repr__(self) -> str:
         return f"rk4(form={self.form!r})"
+
+
+@cache
+def _linear_form(digits: int | None) -> LinearForm:
+    if digits is None:
+        return _linear_form(17).in_floats()
+    with mpmath_digits(digits):
+        rows = [[*row, *[Fraction(0)] * (4 - len(row))] for row in RungeKutta4.a]
+        number = np.frompyfunc(to_mpf, 1, 1)
+        return of_stages(number(RungeKutta4.c), number(rows), number(RungeKutta4.b))
 
 
 def after(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Decimal
@@ -58,6 +59,24 @@ class Cell:
             return f"{self.computed:.{max(0, -int(printed.as_tuple().exponent)) + 1}f}"
         mantissa, _, exponent = f"{self.computed:.{len(printed.as_tuple().digits)}e}".partition("e")
         return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+
+
+def order(e: Sequence[float]) -> float:
+    """½ log₂(e₁/e₃), the step being halved twice."""
+    return 0.5 * math.log2(e[0] / e[2])
+
+
+def error_cells(
+    table: str, columns: Sequence[str], rows: Iterable[tuple[str, Sequence[str], Sequence[float], Sequence[str]]]
+) -> list[Cell]:
+    """The cells of a table of errors at three steps and their order: (name, published, errors, notes) of each row."""
+    return [
+        Cell(table, name, column, text, computed, note)
+        for name, published, errors, notes in rows
+        for column, text, computed, note in zip(
+            (*columns, "order"), published, (*errors, order(errors)), notes or [""] * 4, strict=True
+        )
+    ]
 
 
 def by_note(cells: Iterable[Cell]) -> dict[str, list[Cell]]:

@@ -24,26 +24,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Bodies", "driven", "get", "lattice", "n_body", "names"]
 
-# Problems with a module of their own name, and the modules of the others; a module is imported only when asked for.
+# The problems of each module; a module is imported only when one of its problems is asked for.
 # fmt: off
-_OWN = (
-    "andrews-squeezer", "arenstorf", "charged-particle", "damped-driven-pendulum", "driven-oscillator",
-    "four-bar-linkage", "henon-heiles", "lagrange-top", "linear-double-pendulum", "n-four-bar",
-    "outer-solar-system", "pendulum", "pendulum-cartesian", "pleiades", "quadratic-drag",
-    "rotating-hoop", "slider-crank", "spherical-pendulum", "van-der-pol",
-)
-# fmt: on
-_PROBLEMS = {
-    **{name: name.replace("-", "_") for name in _OWN},
-    **dict.fromkeys(("chain", "falling-chain"), "chain"),
-    **dict.fromkeys(("double-pendulum", "double-pendulum-chaotic"), "double_pendulum"),
-    **dict.fromkeys(("harmonic-oscillator", "harmonic-oscillator-2d"), "harmonic_oscillator"),
-    **dict.fromkeys(("kepler", "kepler-3d", "kepler-galerkin"), "kepler"),
-    **dict.fromkeys(("lagrange-top-cusps", "lagrange-top-cusps-reduced"), "lagrange_top_cusps"),
-    **dict.fromkeys(("butterfly", "figure-eight", "moth", "pythagorean", "yin-yang"), "three_bodies"),
+_MODULES = {
+    "gravity": ("arenstorf", "butterfly", "figure-eight", "kepler", "kepler-3d", "kepler-galerkin", "moth",
+                "outer-solar-system", "pleiades", "pythagorean", "yin-yang"),
+    "linkages": ("andrews-squeezer", "chain", "falling-chain", "four-bar-linkage", "n-four-bar", "pendulum-cartesian",
+                 "rotating-hoop", "slider-crank", "spherical-pendulum"),
+    "oscillators": ("charged-particle", "driven-oscillator", "harmonic-oscillator", "harmonic-oscillator-2d",
+                    "henon-heiles", "linear-double-pendulum", "quadratic-drag", "van-der-pol"),
+    "pendulums": ("cart-pole", "damped-driven-pendulum", "double-pendulum", "double-pendulum-chaotic", "pendulum"),
+    "tops": ("lagrange-top", "lagrange-top-cusps", "lagrange-top-cusps-reduced"),
 }
-# The problems with inputs: a run must be given the inputs.
-_DRIVEN = {"cart-pole": "cart_pole"}
+# fmt: on
+_HOMES = {name: module for module, own in _MODULES.items() for name in own}
+_DRIVEN = ("cart-pole",)  # with inputs: a run must be given the inputs
 
 
 def names() -> tuple[str, ...]:
@@ -59,7 +54,7 @@ def names() -> tuple[str, ...]:
     >>> la.problems.names()[:3]
     ('andrews-squeezer', 'arenstorf', 'butterfly')
     """
-    return tuple(sorted(_PROBLEMS))
+    return tuple(sorted(_HOMES.keys() - set(_DRIVEN)))
 
 
 def driven() -> tuple[str, ...]:
@@ -77,7 +72,7 @@ def driven() -> tuple[str, ...]:
     >>> la.problems.get("cart-pole").system.inputs
     {'u': (1,)}
     """
-    return tuple(sorted(_DRIVEN))
+    return _DRIVEN
 
 
 def get(name: str, **settings: Any) -> Problem:
@@ -108,13 +103,12 @@ def get(name: str, **settings: Any) -> Problem:
     >>> la.problems.get("pendulum", theta0="pi/3").q0
     array([1.04719755])
     """
-    known_names = _PROBLEMS | _DRIVEN
-    if not isinstance(name, str) or name not in known_names:
-        near = difflib.get_close_matches(str(name).lower().replace("_", "-").replace(" ", "-"), known_names, 3, 0.4)
+    if not isinstance(name, str) or name not in _HOMES:
+        near = difflib.get_close_matches(str(name).lower().replace("_", "-").replace(" ", "-"), _HOMES, 3, 0.4)
         raise ValueError(
             f"no problem is called {name!r}. "
             + (f"Did you mean {' or '.join(map(repr, near))}? " if near else "")
-            + f"There are {', '.join(sorted(known_names))}"
+            + f"There are {', '.join(sorted(_HOMES))}"
         )
     make = maker(name)
     known = tuple(inspect.signature(make).parameters)
@@ -125,7 +119,7 @@ def get(name: str, **settings: Any) -> Problem:
 
 def maker(name: str) -> Callable[..., Problem]:
     """The function that makes a problem of the catalogue."""
-    module = importlib.import_module(f"leastaction.problems.{(_PROBLEMS | _DRIVEN)[name]}")
+    module = importlib.import_module(f"leastaction.problems.{_HOMES[name]}")
     made: Callable[..., Problem] = getattr(module, name.replace("-", "_"))
     return made
 

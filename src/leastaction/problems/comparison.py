@@ -16,7 +16,7 @@ from leastaction.errors import StepFailed, measuring
 from leastaction.integrate import integrate
 from leastaction.problems.problem import Problem
 from leastaction.results.looks import look
-from leastaction.systems.projection import look as look_at_constraints
+from leastaction.systems.projection import look_at_constraints
 
 FloatArray = NDArray[np.float64]
 

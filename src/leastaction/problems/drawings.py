@@ -68,23 +68,17 @@ def top(q: Any) -> Any:
     return [(0, 0, 0), axis, hub, *ends], [(0, 1), (2, 3, 4, "disc")]
 
 
-def stars(q: Any) -> Any:
-    return [(q[2 * i], q[2 * i + 1]) for i in range(7)], []
-
-
-def bodies(q: Any) -> Any:
-    """Three bodies in the plane."""
-    return [(q[2 * i], q[2 * i + 1]) for i in range(3)], []
+def bodies(dimensions: int) -> Any:
+    """Bodies, one after the other."""
+    return lambda q: (
+        [tuple(q[dimensions * i + k] for k in range(dimensions)) for i in range(len(q) // dimensions)],
+        [],
+    )
 
 
 def satellite(q: Any, mu: Any) -> Any:
     """The earth, the moon, and what moves between them."""
     return [(-mu, 0), (1 - mu, 0), (q[0], q[1])], []
-
-
-def planets(q: Any) -> Any:
-    """The Sun and five planets."""
-    return [(q[3 * i], q[3 * i + 1], q[3 * i + 2]) for i in range(6)], []
 
 
 def hoop(t: Any, q: Any, R: Any, Omega: Any) -> Any:
@@ -140,91 +134,65 @@ def nutation(q: Any) -> Any:
     return [(0, 0), (np.sin(q[0]), np.cos(q[0]))]
 
 
-_TWO: dict[str, Any] = {"names": ("θ₁", "θ₂"), "momenta": ("p₁", "p₂"), "angles": (0, 1)}
-_SI_ANGLES: dict[str, Any] = {"t": "s", "q": "rad", "p": "kg m²/s", "energy": "J"}
-_PLANE: dict[str, Any] = {"names": ("x", "y"), "momenta": ("px", "py")}
-_SPACE: dict[str, Any] = {"names": ("x", "y", "z"), "momenta": ("px", "py", "pz")}
-_EULER: dict[str, Any] = {"names": ("φ", "θ", "ψ"), "momenta": ("p_φ", "p_θ", "p_ψ"), "angles": (0, 2)}
-
-
-def _bodies(count: int, axes: str, marks: str) -> dict[str, Any]:
-    """Names of the coordinates of several bodies, each with its mark."""
-    names = tuple(f"{axis}{marks[i]}" for i in range(count) for axis in axes)
-    return {"names": names, "momenta": tuple(f"p{name}" for name in names)}
-
-
 _SI: dict[str, Any] = {"t": "s", "q": "m", "p": "kg m/s", "energy": "J"}
-_SMALL = "₀₁₂₃₄₅₆₇₈₉"
+_SI_ANGLES: dict[str, Any] = {"t": "s", "q": "rad", "p": "kg m²/s", "energy": "J"}
 
 
-def _points(count: int) -> dict[str, Any]:
-    """Names of the coordinates of points in the plane, numbered from one."""
-    marks = ["".join(_SMALL[int(digit)] for digit in str(k)) for k in range(1, count + 1)]
-    names = tuple(f"{axis}{mark}" for mark in marks for axis in "xy")
-    return {"names": names, "momenta": tuple(f"p{name}" for name in names)}
+def _look(draw: Any, names: str, momenta: str = "", **more: Any) -> Look:
+    """A look with these names of coordinates and momenta, which are p and the coordinate's where none are given."""
+    own = tuple(names.split())
+    return Look(draw=draw, names=own, momenta=tuple(momenta.split()) or tuple(f"p{name}" for name in own), **more)
 
 
+def _points(count: int, axes: str = "xy", marks: str = "₁₂₃₄₅₆₇₈₉") -> str:
+    """Names of the coordinates of points, each with its mark."""
+    return " ".join(f"{axis}{marks[i]}" for i in range(count) for axis in axes)
+
+
+_TWO_RODS = _look(double_pendulum, "θ₁ θ₂", "p₁ p₂", angles=(0, 1), units=_SI_ANGLES, trails=(2,))
+_TOP = _look(top, "φ θ ψ", "p_φ p_θ p_ψ", angles=(0, 2), units=_SI_ANGLES, trails=(1,))
 LOOKS: dict[str, Look] = {
-    "andrews-squeezer": Look(
-        draw=squeezer,
-        trails=(2,),
-        names=("β", "Θ", "γ", "Φ", "δ", "Ω", "ε"),
-        momenta=tuple(f"p_{name}" for name in "βΘγΦδΩε"),
-        angles=tuple(range(7)),
-        units=_SI_ANGLES,
+    "andrews-squeezer": _look(
+        squeezer, "β Θ γ Φ δ Ω ε", "p_β p_Θ p_γ p_Φ p_δ p_Ω p_ε", trails=(2,), angles=tuple(range(7)), units=_SI_ANGLES
     ),
-    "cart-pole": Look(
-        draw=cart, trails=(5,), names=("x", "θ"), momenta=("p", "p_θ"), angles=(1,), units={"t": "s", "energy": "J"}
+    "arenstorf": _look(satellite, "x y", trails=(2,)),
+    "cart-pole": _look(cart, "x θ", "p p_θ", trails=(5,), angles=(1,), units={"t": "s", "energy": "J"}),
+    "chain": _look(chain, _points(5), trails=(5,), units=_SI),
+    "charged-particle": _look(particle, "x y"),
+    "damped-driven-pendulum": _look(
+        pendulum, "θ", "p", angles=(0,), units={"q": "rad"}, period=lambda w: 2 * math.pi / w["omega"]
     ),
-    "chain": Look(draw=chain, trails=(5,), units=_SI, **_points(5)),
-    "falling-chain": Look(draw=chain, trails=(9,), units=_SI, **_points(9)),
-    "four-bar-linkage": Look(
-        draw=lambda q, c: [(0, 0), (q[0], q[1]), (q[2], q[3]), (c, 0)],
-        units=_SI,
-        names=("xA", "yA", "xB", "yB"),
-        momenta=("pxA", "pyA", "pxB", "pyB"),
+    "double-pendulum": _TWO_RODS,
+    "double-pendulum-chaotic": _TWO_RODS,
+    "driven-oscillator": _look(spring, "x", "p", period=lambda w: 2 * math.pi / w["nu"]),
+    "falling-chain": _look(chain, _points(9), trails=(9,), units=_SI),
+    "four-bar-linkage": _look(lambda q, c: [(0, 0), (q[0], q[1]), (q[2], q[3]), (c, 0)], "xA yA xB yB", units=_SI),
+    "harmonic-oscillator": _look(spring, "x", "p"),
+    "harmonic-oscillator-2d": _look(lambda q: ([(0, 0), (q[0], q[1])], [(0, 1, "spring")]), "x y", trails=(1,)),
+    "henon-heiles": _look(henon_heiles, "x y", trails=(3,)),
+    "kepler": _look(planet, "x y", trails=(1,)),
+    "kepler-3d": _look(lambda q: ([(0, 0, 0), (q[0], q[1], q[2])], []), "x y z", trails=(1,)),
+    "kepler-galerkin": _look(planet, "x y", trails=(1,)),
+    "lagrange-top": _TOP,
+    "lagrange-top-cusps": _TOP,
+    "lagrange-top-cusps-reduced": _look(nutation, "θ", "p_θ", units={"q": "rad"}),
+    "linear-double-pendulum": _TWO_RODS,
+    "n-four-bar": _look(loops, _points(2), units=_SI),
+    "outer-solar-system": _look(
+        bodies(3), _points(6, "xyz", "☉♃♄♅♆♇"), trails=(1, 2, 3, 4, 5), units={"t": "d", "q": "AU"}
     ),
-    "n-four-bar": Look(draw=loops, units=_SI, **_points(2)),
-    "pendulum-cartesian": Look(draw=lambda q: [(0, 0), (q[0], q[1])], units=_SI, **_PLANE),
-    "rotating-hoop": Look(draw=hoop, trails=(0,), units=_SI, **_SPACE),
-    "slider-crank": Look(draw=slider, units=_SI, names=("x", "y", "X"), momenta=("px", "py", "pX")),
-    "spherical-pendulum": Look(draw=lambda q: [(0, 0, 0), (q[0], q[1], q[2])], trails=(1,), units=_SI, **_SPACE),
-    "charged-particle": Look(draw=particle, **_PLANE),
-    "damped-driven-pendulum": Look(
-        draw=pendulum,
-        names=("θ",),
-        momenta=("p",),
-        angles=(0,),
-        units={"q": "rad"},
-        period=lambda w: 2 * math.pi / w["omega"],
-    ),
-    "double-pendulum": Look(draw=double_pendulum, units=_SI_ANGLES, trails=(2,), **_TWO),
-    "double-pendulum-chaotic": Look(draw=double_pendulum, units=_SI_ANGLES, trails=(2,), **_TWO),
-    "driven-oscillator": Look(draw=spring, names=("x",), momenta=("p",), period=lambda w: 2 * math.pi / w["nu"]),
-    "harmonic-oscillator": Look(draw=spring, names=("x",), momenta=("p",)),
-    "harmonic-oscillator-2d": Look(draw=lambda q: ([(0, 0), (q[0], q[1])], [(0, 1, "spring")]), trails=(1,), **_PLANE),
-    "henon-heiles": Look(draw=henon_heiles, trails=(3,), **_PLANE),
-    "kepler": Look(draw=planet, trails=(1,), **_PLANE),
-    "kepler-3d": Look(draw=lambda q: ([(0, 0, 0), (q[0], q[1], q[2])], []), trails=(1,), **_SPACE),
-    "kepler-galerkin": Look(draw=planet, trails=(1,), **_PLANE),
-    "lagrange-top": Look(draw=top, units=_SI_ANGLES, trails=(1,), **_EULER),
-    "lagrange-top-cusps": Look(draw=top, units=_SI_ANGLES, trails=(1,), **_EULER),
-    "lagrange-top-cusps-reduced": Look(draw=nutation, names=("θ",), momenta=("p_θ",), units={"q": "rad"}),
-    "linear-double-pendulum": Look(draw=double_pendulum, units=_SI_ANGLES, trails=(2,), **_TWO),
-    "outer-solar-system": Look(
-        draw=planets, trails=(1, 2, 3, 4, 5), units={"t": "d", "q": "AU"}, **_bodies(6, "xyz", "☉♃♄♅♆♇")
-    ),
-    "arenstorf": Look(draw=satellite, trails=(2,), **_PLANE),
+    "pendulum": _look(pendulum, "θ", "p", angles=(0,), units={"q": "rad"}),
+    "pendulum-cartesian": _look(lambda q: [(0, 0), (q[0], q[1])], "x y", units=_SI),
+    "pleiades": _look(bodies(2), _points(7), trails=tuple(range(7))),
+    "quadratic-drag": _look(falling, "x", "p", units=_SI),
+    "rotating-hoop": _look(hoop, "x y z", trails=(0,), units=_SI),
+    "slider-crank": _look(slider, "x y X", units=_SI),
+    "spherical-pendulum": _look(lambda q: [(0, 0, 0), (q[0], q[1], q[2])], "x y z", trails=(1,), units=_SI),
+    "van-der-pol": _look(spring, "x", "p"),
     **{
-        name: Look(draw=bodies, trails=(0, 1, 2), **_bodies(3, "xy", "₁₂₃"))
+        name: _look(bodies(2), _points(3), trails=(0, 1, 2))
         for name in ("butterfly", "figure-eight", "moth", "pythagorean", "yin-yang")
     },
-    "pleiades": Look(draw=stars, trails=tuple(range(7)), **_bodies(7, "xy", "₁₂₃₄₅₆₇")),
-    "quadratic-drag": Look(
-        draw=falling, names=("x",), momenta=("p",), units={"t": "s", "q": "m", "p": "kg m/s", "energy": "J"}
-    ),
-    "van-der-pol": Look(draw=spring, names=("x",), momenta=("p",)),
-    "pendulum": Look(draw=pendulum, names=("θ",), momenta=("p",), angles=(0,), units={"q": "rad"}),
 }
 
 

@@ -18,7 +18,6 @@ from leastaction.numbers.notation import readable
 from leastaction.numbers.precision import mpmath_digits
 from leastaction.numbers.rounding import reals, to_float, to_mpf
 from leastaction.numbers.symbolic import positive, symbolic, symbolic_vector
-from leastaction.problems.first_order import FirstOrder
 from leastaction.systems.lagrangian import Lagrangian
 
 GUARD = 20  # digits beyond those asked for, in the evaluation of formulas
@@ -100,6 +99,11 @@ def catalogued(title: str, description: str, source: str) -> Callable[[Callable[
     return complete
 
 
+def turning(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
+    """The angular momentum in the plane of the first two coordinates."""
+    return q[0] * p[1] - q[1] * p[0]
+
+
 def _read(setting: inspect.Parameter, value: Any) -> Any:
     match setting.annotation:
         case "Positive":
@@ -178,7 +182,7 @@ class Problem:
         period: Any = None,
         period_of: str = "the motion",
         matrices: Callable[[Any], tuple[Any, Any]] | None = None,
-        reduced: Callable[[Problem], FirstOrder] | None = None,
+        reduced: Callable[[Problem], Any] | None = None,
         reference: tuple[Any, tuple[Any, ...], tuple[Any, ...]] | None = None,
         moving_reference: tuple[Any, tuple[Any, ...], tuple[Any, ...]] | None = None,
         places: tuple[tuple[Any, tuple[Any, ...]], ...] = (),
@@ -266,10 +270,6 @@ class Problem:
             The times. With `digits` they may be exact numbers.
         digits : int, optional
             Decimal digits of the answer, as mpmath numbers. Without `digits` the answer is in float64.
-
-        Returns
-        -------
-        q, p : ndarray, shape (n,) or (K, n)
 
         Raises
         ------

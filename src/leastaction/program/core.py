@@ -75,14 +75,13 @@ LANE = tuple(f"lane{k}" for k in range(8))
 FOLD = {f"{name}{k}": (name, k) for name in ("fold", "sum") for k in (1, 2, 4)}
 SWAP = {f"swap{k}": k for k in range(1, 8)}
 ACROSS = {*LANE, "largest", *FOLD, *SWAP}
-IN_KERNELS = {*ACROSS, "rsqrt", "rsqrt3"}  # these, and x^(−1/2) and x^(−3/2) as one operation (`kernel.roots`)
+IN_KERNELS = {*ACROSS, "rsqrt", "rsqrt3"}  # these, and x^(−1/2) and x^(−3/2) as one operation (`kernel.vector_math`)
 ARITY = ARITY | dict.fromkeys((*LANE, *SWAP, "largest", "rsqrt", "rsqrt3"), 1) | dict.fromkeys(FOLD, 2)
 # Operations that take rational numbers to rational numbers.
 _RATIONAL: dict[str, Callable[..., Fraction]] = {
     "neg": operator.neg, "sq": lambda x: x * x,
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
 }  # fmt: skip
-_FORGETFUL = {"add", "sub", "mul", "div"}  # whose rules may forget the sign of a zero
 MOST_CONSTANT_BITS = 14_000  # Python writes integers of at most 4,300 digits
 LOGICAL = frozenset({"lt", "le", "eq", "ne", "and", "or", "not"})  # whose results are 0 or 1
 _COMMUTATIVE = {"add", "mul", "min", "max", "minimum", "maximum", "eq", "ne", "and", "or", "hypot"}
@@ -287,17 +286,6 @@ def negative_zero(x: float | Fraction) -> bool:
     return x == 0 and isinstance(x, float) and math.copysign(1.0, x) < 0
 
 
-def _minus_zero(op: str, *numbers: float | Fraction) -> bool:
-    """Whether floats would give −0, where the exact result of a rational operation is zero."""
-    signs = [-1 if x < 0 or negative_zero(x) else 1 for x in numbers]
-    if op == "neg":
-        return signs[0] > 0
-    if op in ("mul", "div"):
-        return signs[0] != signs[1]
-    zeros = all(x == 0 for x in numbers)
-    return zeros and ((op == "add" and signs == [-1, -1]) or (op == "sub" and signs == [-1, 1]))
-
-
 def to_float64(x: float | Fraction) -> float:
     """A constant, rounded to float64."""
     if not in_range(x):
@@ -356,7 +344,7 @@ class Builder:
     at any precision. A product with a comparison becomes an `if`, so that the derivative of the branch of
     `np.where` that was not taken cannot leak a NaN (0 · NaN) into the result.
 
-    Some of these rules lose the sign of a zero: x + 0 is +0 where x = −0, and x is not. They ask `forgets` first.
+    Some of these rules change the sign of a zero: x + 0 is +0 where x = −0, and x is not.
     """
 
     def __init__(self, inputs: Sequence[tuple[str, int]]) -> None:
@@ -395,43 +383,35 @@ class Builder:
         """The number that value k is known to be, or None."""
         return self.code[k][1] if self.code[k][0] == "const" else None
 
-    def forgets(self, k: int) -> bool:
-        """Whether a rule may take value k for what has another sign where it is zero, or is NaN where k is zero."""
-        return True
-
     def op(self, op: str, *args: int) -> int:
         """The value of `op` on the values `args`, simplified."""
         constants = [self.constant(a) for a in args]
         if op in _RATIONAL and all(c is not None and finite(c) for c in constants):
-            numbers = [c for c in constants if c is not None]
-            exact = [Fraction(c) for c in numbers]
+            exact = [Fraction(c) for c in constants if c is not None]
             if op != "div" or exact[1] != 0:
-                result = _RATIONAL[op](*exact)
-                if result == 0 and _minus_zero(op, *numbers) and not self.forgets(self.const(0.0)):
-                    return self.const(-0.0)
-                return self.const(result)
+                return self.const(_RATIONAL[op](*exact))
         if len(args) == 2:
             a, b = args
             x, y = constants
             if op == "add":
-                if x == 0 and (negative_zero(x) or self.forgets(b)):
+                if x == 0:
                     return b
-                if y == 0 and (negative_zero(y) or self.forgets(a)):
+                if y == 0:
                     return a
                 if self.code[b][0] == "neg":
                     return self.op("sub", a, self.code[b][1])
                 if self.code[a][0] == "neg":
                     return self.op("sub", b, self.code[a][1])
             elif op == "sub":
-                if y == 0 and (not negative_zero(y) or self.forgets(a)):
+                if y == 0:
                     return a
-                if x == 0 and (negative_zero(x) or self.forgets(self.op("neg", b))):
+                if x == 0:
                     return self.op("neg", b)
                 if self.code[b][0] == "neg":
                     return self.op("add", a, self.code[b][1])
             elif op == "mul":
-                if (x == 0 or y == 0) and self.forgets(zero := self.const(0.0)):
-                    return zero
+                if x == 0 or y == 0:
+                    return self.const(0.0)
                 if x == 1:
                     return b
                 if y == 1:
@@ -441,11 +421,11 @@ class Builder:
                 if y == -1:
                     return self.op("neg", a)
                 for c, value in ((a, b), (b, a)):
-                    if self.code[c][0] in LOGICAL and self.forgets(chosen := self._emit("if", c, value)):
-                        return chosen
+                    if self.code[c][0] in LOGICAL:
+                        return self._emit("if", c, value)
             elif op == "div":
-                if x == 0 and y != 0 and self.forgets(zero := self.const(0.0)):
-                    return zero
+                if x == 0 and y != 0:
+                    return self.const(0.0)
                 if y == 1:
                     return a
             if op in _COMMUTATIVE and a > b:
@@ -482,11 +462,7 @@ class Builder:
         return total
 
     def inline(self, program: Program, **blocks: Sequence[int]) -> dict[str, list[int]]:
-        """Write another program here, its input blocks bound to values of this one.
-
-        What a program does with a constant zero, or by products with comparisons, is written as it stands: where a
-        rule may forget the sign of a zero, it has done so before.
-        """
+        """Write another program here, its input blocks bound to values of this one."""
         bound = [value for name, size in program.inputs for value in _checked(name, blocks[name], size)]
         place: list[int] = []
         for op, *args in program.code:
@@ -494,8 +470,6 @@ class Builder:
                 place.append(bound[args[0]])
             elif op == "const":
                 place.append(self.const(args[0]))
-            elif op in _FORGETFUL and _kept(op, [program.code[a] for a in args]):
-                place.append(self._emit(op, *(place[a] for a in args)))
             else:
                 place.append(self.op(op, *(place[a] for a in args)))
         return {name: [place[k] for k in program.output(name)] for name, _ in program.outputs}
@@ -584,11 +558,6 @@ def dot(row: Iterable[Any], x: Iterable[Any]) -> Any:
 def indices(values: Iterable[Any], B: Builder) -> list[int]:
     """Values and numbers as indices of the Builder's values."""
     return [value.k if isinstance(value, Value) else B.const(value) for value in values]
-
-
-def _kept(op: str, operands: Sequence[Instruction]) -> bool:
-    """Whether an instruction stands in a program although a rule of `Builder` would simplify it."""
-    return any(x == ("const", 0.0) or (op == "mul" and x[0] in LOGICAL) for x in operands)
 
 
 def _checked(name: str, values: Sequence[int], size: int) -> Sequence[int]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from leastaction.disk import replacing
-from leastaction.papers.model import Cell, Claim, FigureSpec, Kind, Options, Paper, by_note
+from leastaction.papers.model import Cell, Claim, Erratum, FigureSpec, Kind, Options, Paper, PublishedTable, by_note
 from leastaction.report.page import page
 
 
@@ -17,12 +17,14 @@ from leastaction.report.page import page
 class TableOutcome:
     """A table's cells, computed, and how long that took."""
 
-    number: str
-    title: str
-    setting: str
+    table: PublishedTable
     arithmetic: str
     cells: list[Cell]
     seconds: float
+
+    @property
+    def number(self) -> str:
+        return self.table.number
 
 
 @dataclass
@@ -37,18 +39,6 @@ class FigureOutcome:
 
 
 @dataclass
-class ErratumOutcome:
-    """An erratum or remark about a place in the text, with its computed evidence."""
-
-    kind: Kind
-    place: str
-    says: str
-    should: str
-    evidence: str
-    either: str
-
-
-@dataclass
 class Outcome:
     """What became of one paper."""
 
@@ -56,7 +46,7 @@ class Outcome:
     tables: list[TableOutcome] = field(default_factory=list)
     figures: list[FigureOutcome] = field(default_factory=list)
     statements: list[tuple[str, Claim]] = field(default_factory=list)
-    errata: list[ErratumOutcome] = field(default_factory=list)
+    errata: list[tuple[Erratum, str]] = field(default_factory=list)  # each with its computed evidence
     statement_seconds: float = 0.0
 
     @property
@@ -78,9 +68,9 @@ class Outcome:
         drawn = [claim for figure in self.figures for claim in figure.claims]
         return [*drawn, *(claim for _, claim in self.statements)]
 
-    def kind(self, kind: Kind) -> list[ErratumOutcome]:
+    def kind(self, kind: Kind) -> list[tuple[Erratum, str]]:
         """The entries of this kind."""
-        return [erratum for erratum in self.errata if erratum.kind == kind]
+        return [entry for entry in self.errata if entry[0].kind == kind]
 
     @property
     def differences(self) -> list[tuple[TableOutcome, str, list[Cell]]]:
@@ -132,8 +122,7 @@ def reproduce(
             clock = time.perf_counter()
             cells = table.compute(told)
             seconds = time.perf_counter() - clock
-            arithmetic = table.arithmetic(options)
-            outcome.tables.append(TableOutcome(table.number, table.title, table.setting, arithmetic, cells, seconds))
+            outcome.tables.append(TableOutcome(table, table.arithmetic(options), cells, seconds))
             done += 1
         for figure in paper.figures:
             progress(f"{paper.key}: Figure {figure.number}", done, total)
@@ -147,9 +136,7 @@ def reproduce(
             done += 1
         if paper.errata:
             progress(f"{paper.key}: errata", done, total)
-            outcome.errata = [
-                ErratumOutcome(e.kind, e.place, e.says, e.should, e.evidence(), e.either) for e in paper.errata
-            ]
+            outcome.errata = [(erratum, erratum.evidence()) for erratum in paper.errata]
             done += 1
     progress("report", done, total)
     _write(out / "results.json", json.dumps(records(outcomes), indent=1, ensure_ascii=False) + "\n")
@@ -189,26 +176,16 @@ def records(outcomes: Sequence[Outcome]) -> list[dict[str, object]]:
         key = outcome.paper.key
         arithmetic = {table.number: table.arithmetic for table in outcome.tables}
         for cell in outcome.cells:
-            rows.append(
-                {
-                    "paper": key,
-                    "table": cell.table,
-                    "row": cell.row,
-                    "column": cell.column,
-                    "published": cell.published,
-                    "computed": float(cell.computed),
-                    "agrees": cell.agrees,
-                    "note": cell.note,
-                    "arithmetic": arithmetic[cell.table],
-                }
-            )
+            told = {name: getattr(cell, name) for name in ("table", "row", "column", "published")}
+            found = {"computed": float(cell.computed), "agrees": cell.agrees, "note": cell.note}
+            rows.append({"paper": key, **told, **found, "arithmetic": arithmetic[cell.table]})
         for figure in outcome.figures:
             claims = [_record(claim) for claim in figure.claims]
             rows.append({"paper": key, "figure": figure.number, "file": figure.file, "claims": claims})
         rows += [{"paper": key, "statement": place, **_record(claim)} for place, claim in outcome.statements]
-        for erratum in outcome.errata:
-            entry = {name: getattr(erratum, name) for name in ("place", "says", "should", "evidence", "either")}
-            rows.append({"paper": key, "erratum": str(erratum.kind), **entry})
+        for erratum, evidence in outcome.errata:
+            entry = {"place": erratum.place, "says": erratum.says, "should": erratum.should, "evidence": evidence}
+            rows.append({"paper": key, "erratum": str(erratum.kind), **entry, "either": erratum.either})
     return rows
 
 

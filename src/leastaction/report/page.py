@@ -14,10 +14,10 @@ from importlib import metadata, resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leastaction.papers.model import KINDS, Cell, Claim, Kind, Options, Other, by_note
+from leastaction.papers.model import KINDS, Cell, Claim, Erratum, Kind, Options, Other, by_note
 
 if TYPE_CHECKING:
-    from leastaction.report.build import ErratumOutcome, FigureOutcome, Outcome, TableOutcome
+    from leastaction.report.build import FigureOutcome, Outcome, TableOutcome
 
 _LIBRARIES = ("numpy", "scipy", "llvmlite", "numba", "python-flint", "matplotlib")
 
@@ -169,7 +169,7 @@ def _paper(outcome: Outcome, out: Path) -> str:
         entries = outcome.kind(kind)
         title = f"{KINDS[kind].capitalize()} ({len(entries)})"
         parts.append(f"<h3 id='{_kind_place(outcome, kind)}'>{title}</h3>")
-        parts += [_erratum(erratum) for erratum in entries]
+        parts += [_erratum(*entry) for entry in entries]
     if paper.others:
         listed = "".join(f"<li>{_other(other)}</li>" for other in paper.others)
         parts.append(f"<h3 id='{paper.key}-others'>Not recomputed</h3><ul class='notes'>{listed}</ul>")
@@ -216,10 +216,9 @@ def _table(outcome: Outcome, table: TableOutcome) -> str:
         for i, (note, cells) in enumerate(notes.items(), 1)
     )
     return (
-        f"<h3 id='{place}'>Table {escape(table.number)}. {_prose(table.title)}</h3>"
-        f"<p class='setting'>{_prose(table.setting)} {_prose(table.arithmetic)} Each entry: computed, and published "
-        "below it. "
-        f"{table.seconds:.1f} s.</p>"
+        f"<h3 id='{place}'>Table {escape(table.number)}. {_prose(table.table.title)}</h3>"
+        f"<p class='setting'>{_prose(table.table.setting)} {_prose(table.arithmetic)} Each entry: computed, and "
+        f"published below it. {table.seconds:.1f} s.</p>"
         f"<div class='wide'><table data-paper='{outcome.paper.key}' data-table='{escape(table.number)}'>"
         f"<thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table></div>"
         + (f"<ol class='notes'>{listed}</ol>" if listed else "")
@@ -267,9 +266,9 @@ _WORDS = {  # the headings of an entry: what the paper says, and the correction
 }
 
 
-def _erratum(erratum: ErratumOutcome) -> str:
+def _erratum(erratum: Erratum, evidence: str) -> str:
     says, should = _WORDS[erratum.kind]
-    lines = [(says, erratum.says), (should, erratum.should), ("evidence", erratum.evidence)]
+    lines = [(says, erratum.says), (should, erratum.should), ("evidence", evidence)]
     if erratum.either:
         lines.append(("doubt" if erratum.kind == Kind.AS_READ else "text", erratum.either))
     body = "".join(f"<dt>{name}</dt><dd>{_prose(text)}</dd>" for name, text in lines)

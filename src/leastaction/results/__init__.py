@@ -2,7 +2,7 @@
 
 path, paths, stored_path   one trajectory, many, one on disk; `assembly` makes them from a run's sink
 dense, between             states inside steps
-files, csv                 what is written and read
+files                      what is written and read
 plots, viewer, looks       pictures, pages that play; how systems look; `colours`
 sections, impulses         crossings of a plane; work and impulses of forces
 citations                  the papers behind a run

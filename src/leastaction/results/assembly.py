@@ -1,8 +1,10 @@
-"""What a run hands back: one Path or many, from memory or from an archive."""
+"""A run from what was asked to what it hands back: one Path or many, from memory or from an archive."""
 
 from __future__ import annotations
 
 import math
+import os
+import time
 import warnings
 from dataclasses import replace
 from pathlib import Path as FilePath
@@ -14,20 +16,48 @@ from numpy.typing import NDArray
 from leastaction.backends.status import BRANCH_ENDS, EVENT, GOING_WELL, HELD, RESTING, STANDSTILL, STOPPED, Failure
 from leastaction.errors import ChartWarning, EnergyWarning, RestingContact, StepFailed
 from leastaction.events import T_END, Log, together
+from leastaction.methods import Method
 from leastaction.methods.registry import ANY_BRANCH
 from leastaction.results.path import Path, in_time, states_in_time
 from leastaction.results.paths import Paths
 from leastaction.results.stored_path import StoredPath
-from leastaction.run import balance
 from leastaction.run.archive import Disk
-from leastaction.run.batches import lanes
-from leastaction.run.drive import drive
-from leastaction.run.memory import Memory
-from leastaction.run.plan import Plan
+from leastaction.run.drive import Memory, drive, lanes, prepare, usual_parts
+from leastaction.run.motion_checks import losses
+from leastaction.run.plan import Plan, archive_path, check_length, plan_run
 from leastaction.run.standing import Standing, Status
 from leastaction.run.view import View, view
+from leastaction.run.waiting import compiling, preparing
 from leastaction.step.inputs import Inputs
 from leastaction.systems.projection import near_singular
+from leastaction.systems.protocol import System
+
+
+def execute(
+    system: System,
+    method: str | Method,
+    start: tuple[Any, Any, Any],
+    *,
+    store: str | os.PathLike[str] | None = None,
+    client: Any = None,
+    threads: int | None = None,
+    progress: bool = False,
+    **asked: Any,
+) -> Any:
+    """One run of a method with a step: a Path, or Paths; all other options go into the plan."""
+    clock, file = time.perf_counter(), None if store is None else archive_path("store", store)
+    with preparing("nothing was computed, and no archive was begun"), compiling():
+        plan, starts = plan_run(system, method, start, **asked)
+        parts = usual_parts(plan, len(starts), client, threads, file is not None)
+        memory = Memory(plan, starts) if file is None else None  # first check that there is room
+        check_length(plan)
+        told = prepare(plan, starts, None if memory is None or plan.many else memory.standing)
+    told["compile_time"] = time.perf_counter() - clock
+    if file is None:
+        assert memory is not None
+        return from_memory(memory, told, progress, client, threads)
+    with Disk.creating(file, plan, starts, parts) as disk:
+        return from_archive(disk, told, progress, client, threads)
 
 
 def from_memory(sink: Memory, told: dict[str, Any], progress: bool, client: Any = None, threads: Any = None) -> Any:
@@ -136,7 +166,7 @@ def _losses(plan: Plan, standing: Standing) -> dict[str, Any]:
     """For stats, if energy was lost: of one trajectory when, how much, and K until then; of many, which lost it. If a
     pole of the chart was passed unresolved: of one trajectory when, and the coordinate; of many, which passed one.
     """
-    found, told = balance.losses(standing), {}
+    found, told = losses(standing), {}
     if found:
         told["energy_lost"] = [loss.trajectory for loss in found] if plan.many else list(found[0][1:])
     passed = _past_poles(standing)
@@ -153,7 +183,7 @@ def _past_poles(standing: Standing) -> NDArray[np.intp]:
 
 def _warn_of_losses(plan: Plan, standing: Standing, stacklevel: int) -> None:
     """Warn, once, of an autonomous motion that does not keep its energy, or of steps too long beside a pole."""
-    found, passed, pole = balance.losses(standing), _past_poles(standing), ""
+    found, passed, pole = losses(standing), _past_poles(standing), ""
     if len(passed):
         t, j = standing.pole[passed[0]].tolist()
         one = f" of trajectory {passed[0]}, the first of {len(passed)} such," if plan.many else ""

@@ -1,8 +1,8 @@
 """States between the stored ones, in float64, as pictures need them.
 
 q is the method's own polynomial. Its slope gives p if the degree is high. The slope of a low degree has kinks; then the
-cubic through four neighbouring momenta is better, O(h⁴): stored momenta, and those before and after impacts. Between
-two impacts lies a flight, and the cubic takes only momenta of the same flight. So p is right on both sides of a jump;
+cubic spline through the momenta is better, O(h⁴): stored momenta, and those before and after impacts. Between two
+impacts lies a flight, and a spline takes only momenta of one flight. So p is right on both sides of a jump;
 at the impact itself p is the momentum after the impact.
 
 The polynomial needs steps to be solved once more. If states lie close, the cubics through them look the same and are
@@ -76,24 +76,6 @@ def missed(X: FloatArray) -> float:
     return float(np.abs(X[1:last:2] - (X[0 : last - 1 : 2] + X[2 : last + 1 : 2]) / 2).max())
 
 
-def cubics(path: Path) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
-    """t ↦ q and p by the cubics through the positions and velocities of the stored states."""
-    times, q, p = (np.asarray(x).astype(float) for x in (path.t, path.q, path.p))
-    params: Any = {name: np.asarray(value).astype(float) for name, value in path.params.items()}
-    v, forward = path.system.velocity(q, p, times, params), 1 if times[-1] >= times[0] else -1
-
-    def at(t: FloatArray) -> tuple[FloatArray, FloatArray]:
-        k = np.clip(np.searchsorted(forward * times, forward * t, "right") - 1, 0, len(times) - 2)
-        h = (times[k + 1] - times[k])[:, None]
-        x, rise = (t - times[k])[:, None] / h, (q[k + 1] - q[k]) / h
-        a, b = v[k] - rise, v[k + 1] - rise
-        place = q[k] + h * x * (rise + (1 - x) * ((1 - x) * a - x * b))
-        slope = rise + (1 - x) * (1 - 3 * x) * a - x * (2 - 3 * x) * b
-        return place, np.asarray(path.system.momentum(place, slope, t, params))
-
-    return at
-
-
 def _impacts(path: Path) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Times of all impacts of a run, in its order, with the sign that makes them grow; momenta before and after."""
     forward = 1.0 if float(path.h) > 0 else -1.0
@@ -111,41 +93,25 @@ def _impacts(path: Path) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def _by_neighbours(path: Path, t: FloatArray) -> FloatArray:
-    """p by the polynomial through the four nearest momenta of the flight, or as many as the flight has."""
+    """p by the cubic spline through the momenta of the flight, or a polynomial where it has fewer than four."""
+    from scipy.interpolate import make_interp_spline
+
     forward = 1.0 if float(path.h) > 0 else -1.0
     bounds, before, after = _impacts(path)
     stored, times = forward * np.asarray(path.t).astype(float), forward * t
-    p = np.asarray(path.p).astype(float)
-    flight = np.searchsorted(bounds, stored, "right")
-    if len(bounds):
-        # A stored state at an impact is replaced by the states of this impact.
-        near = np.abs(stored[:, None] - bounds[np.searchsorted(bounds, stored).clip(max=len(bounds) - 1)[:, None]])
-        alone = near[:, 0] > ALIKE * abs(float(path.h))
-        count = np.arange(len(bounds))
-        stored, p, flight = stored[alone], p[alone], flight[alone]
-        stored = np.concatenate([stored, bounds, bounds])
-        p, flight = np.concatenate([p, before, after]), np.concatenate([flight, count, count + 1])
+    p, flight = np.asarray(path.p).astype(float), np.searchsorted(bounds, stored, "right")
+    if len(bounds):  # a stored state at an impact is replaced by the states of this impact
+        near = np.abs(stored - bounds[np.searchsorted(bounds, stored).clip(max=len(bounds) - 1)])
+        alone, count = near > ALIKE * abs(float(path.h)), np.arange(len(bounds))
+        stored = np.concatenate([stored[alone], bounds, bounds])
+        p, flight = np.concatenate([p[alone], before, after]), np.concatenate([flight[alone], count, count + 1])
         order = np.lexsort([stored, flight])
         stored, p, flight = stored[order], p[order], flight[order]
-    mine = np.searchsorted(bounds, times, "right")
-    low, high = np.searchsorted(flight, mine, "left"), np.searchsorted(flight, mine, "right")
-    place = np.searchsorted(stored, times, "right")
-    found = np.empty((len(t), p.shape[1]))
-    sizes = np.minimum(high - low, 4)
-    for size in np.unique(sizes):
-        rows = np.flatnonzero(sizes == size)
-        first = np.clip(place[rows] - 2, low[rows], high[rows] - size)
-        nodes = first[:, None] + np.arange(size)
-        found[rows] = np.einsum("kj,kjn->kn", _weights(stored[nodes], times[rows]), p[nodes])
+    mine, found = np.searchsorted(bounds, times, "right"), np.empty((len(t), p.shape[1]))
+    for number in np.unique(mine):
+        here, nodes = mine == number, flight == number
+        found[here] = make_interp_spline(stored[nodes], p[nodes], k=min(3, int(nodes.sum()) - 1))(times[here])
     return found
-
-
-def _weights(nodes: FloatArray, x: FloatArray) -> FloatArray:
-    """Lagrange's polynomials of each row of nodes at its x, (K, m)."""
-    m = nodes.shape[1]
-    apart = nodes[:, :, None] - nodes[:, None, :] + np.eye(m)
-    away = np.where(np.eye(m, dtype=bool), 1.0, x[:, None, None] - nodes[:, None, :])
-    return np.asarray((away / apart).prod(axis=2))
 
 
 def _by_slope(path: Path, t: FloatArray) -> tuple[FloatArray, FloatArray]:

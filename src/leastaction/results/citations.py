@@ -11,16 +11,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from leastaction.methods import Composition, Galerkin, Method, RungeKutta4, method
+from leastaction.methods import Method, method
 from leastaction.results.path import Path
 from leastaction.results.paths import Paths
 from leastaction.version import __version__
 
-_FACTORS = {
-    **dict.fromkeys(("yoshida", "yoshida6", "yoshida8"), "yoshida1990"),
-    "suzuki": "suzuki1990",
-    "suzuki8": "suzuki1993",
-}
 _TOOLS = {"scipy": "scipy2020"}
 
 
@@ -47,7 +42,7 @@ def cite(what: Path | Paths | Method | str) -> str:
     """
     if isinstance(what, Path | Paths):
         keys = [*_behind(what.method, what.system), *_used(what)]
-    elif isinstance(what, str | Galerkin | Composition | RungeKutta4):
+    elif isinstance(what, str | Method):
         keys = _behind(method(what), None)
     else:
         raise TypeError(f"expected a path, paths, a method or its name; got {what!r}")
@@ -56,17 +51,13 @@ def cite(what: Path | Paths | Method | str) -> str:
 
 def _behind(chosen: Method, system: Any) -> list[str]:
     """The papers of a method; for Simpson's method only the papers about systems of this kind."""
-    if isinstance(chosen, Composition):
-        return [*_behind(chosen.base, system), _FACTORS.get(chosen.known, "hairer2006")]
-    if not isinstance(chosen, Galerkin):
-        return ["kutta1901"]
-    keys, quadratic = ["marsden2001", "oberbloebaum2014"], system is not None and system.linear
-    if chosen == method("simpson"):
+    keys, root, quadratic = list(chosen.citations), chosen.root, system is not None and system.linear
+    if root == method("simpson"):
         keys += ["rojasquintero2024"] if quadratic or system is None else []
         keys += [] if quadratic else ["dubois2023", "rojasquintero2025"]
-    if chosen == method("stormer-verlet"):
+    if root == method("stormer-verlet"):
         keys.append("verlet1967")
-    if chosen == method("newmark") and quadratic:
+    if root == method("newmark") and quadratic:
         keys.append("newmark1959")
     return keys
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from leastaction.methods import Composition, Galerkin, Method, RungeKutta4, method
+from leastaction.methods import Method, method
 
 BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK = (
     *("#0072B2", "#D55E00", "#009E73"),
@@ -26,20 +26,14 @@ def colour(name: str | Method) -> str:
     >>> colour("simpson") == colour("P2N2Q4Gau"), colour("rk4") == colour("rk4-lagrange")
     (True, True)
     """
-    chosen = _root(name)
-    return _BY_DEGREE[(chosen.s - 1) % len(_BY_DEGREE)] if isinstance(chosen, Galerkin) else GREEN
+    degree = method(name).root.degree
+    return GREEN if degree is None else _BY_DEGREE[(degree - 1) % len(_BY_DEGREE)]
 
 
 def line(name: str | Method) -> dict[str, Any]:
     """Keyword arguments of Matplotlib's plot() that mark a method."""
-    chosen = _root(name)
-    if not isinstance(chosen, Galerkin):
+    root = method(name).root
+    if root.degree is None:
         return {"color": GREEN, "marker": "^", "linestyle": "-."}
-    dashes = "--" if chosen.rule.family == "Gau" else "-"
-    return {"color": colour(chosen), "marker": _MARKERS[(chosen.s - 1) % len(_MARKERS)], "linestyle": dashes}
-
-
-def _root(name: str | Method) -> Galerkin | RungeKutta4:
-    """The method; for a composition, the method that is composed."""
-    chosen = method(name)
-    return chosen.root if isinstance(chosen, Composition) else chosen
+    dashes = "--" if root.name.endswith("Gau") else "-"
+    return {"color": colour(root), "marker": _MARKERS[(root.degree - 1) % len(_MARKERS)], "linestyle": dashes}

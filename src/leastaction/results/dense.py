@@ -16,7 +16,7 @@ from leastaction.methods import Composition, Galerkin
 from leastaction.methods.quadrature import gauss, lagrange, slopes
 from leastaction.numbers.rounding import Digits, all_finite
 from leastaction.systems.pace import Paced
-from leastaction.systems.steppers import stepper
+from leastaction.systems.protocol import stepper
 
 if TYPE_CHECKING:
     from leastaction.results.path import Path
@@ -127,7 +127,7 @@ def paced_positions(path: Path, run: Path, t: Reals) -> Reals:
 
 def _by_time(run: Path, h: Any, s: Reals, left: Reals, inverse: NDArray[np.intp], times: Reals) -> Reals:
     """q at times of the steps of length h that begin at s with the states `left`."""
-    clock, n, z = run.system.clock, run.system.in_time.n, _increments(run, h, s, left)
+    clock, n, z = run.system.clock, run.system.in_time.n, increments(run, h, s, left)
     passed = (_by_coordinate if clock.block == "q" else _by_quadrature)(run, h, left, z, inverse)
     wanted = (times - left[inverse, clock.place - 1]) / h
     alike = TIMES_ALIKE * (mpmath.mpf(10) ** -run.digits if run.digits else np.finfo(float).eps)
@@ -241,7 +241,7 @@ def _free(path: Path, impacts: _Impacts, index: NDArray[np.int64], tau: Reals) -
     right = _states(path, impacts, wanted + 1)
     for k, step in enumerate(wanted.tolist()):
         if step in impacts:
-            right[k] = _steps(path, path.t[0] + step * path.h, left[k], 1)[0]
+            right[k] = stepped(path, path.t[0] + step * path.h, left[k], 1)[0]
     return _hermite(path, path.h, path.t[0] + wanted * path.h, left, right, inverse, tau)
 
 
@@ -252,7 +252,7 @@ def _piece(path: Path, start: Any, state: Reals, length: Any, tau: Reals) -> Rea
         return _polynomial(path, length, t, left, same, tau)
     if isinstance(path.method, Composition):
         return _ends(path, length, t, left, same, tau)
-    right = _steps(path, start, state, 1, length)
+    right = stepped(path, start, state, 1, length)
     return _hermite(path, length, t, left, right, same, tau)
 
 
@@ -288,22 +288,22 @@ def _advanced(path: Path, impacts: _Impacts, first: int, state: Reals, end: int)
     thrown = {step: some[-1] for step, some in impacts.items() if first <= step < end}
     for step, one in [*sorted(thrown.items()), (end, None)]:
         if step > first:
-            parts.append(_steps(path, path.t[0] + first * path.h, state, step - first))
+            parts.append(stepped(path, path.t[0] + first * path.h, state, step - first))
         if one is not None:
             rest = path.t[0] + (step + 1) * path.h - one.t
-            parts.append(_steps(path, one.t, np.concatenate([one.q, one.p]), 1, rest))
+            parts.append(stepped(path, one.t, np.concatenate([one.q, one.p]), 1, rest))
             state, first = parts[-1][0], step + 1
     return np.concatenate(parts)
 
 
-def _steps(path: Path, t: Any, state: Reals, count: int, length: Any = None) -> Reals:
+def stepped(path: Path, t: Any, state: Reals, count: int, length: Any = None) -> Reals:
     """The states, (count, 2n), after each of `count` steps of this length, or of the run's own length."""
     n, rows = len(state) // 2, np.empty((1, count, len(state)), state.dtype)
     solver = _stepper_from(path, t, state[:n], state[n:], length)
     while solver.done < count and not solver.status().any():
         solver.advance(count - solver.done, 1, 1, rows)
     if solver.status().any():
-        raise ArithmeticError(f"the steps from t = {float(t):g} could not be solved again for dense output")
+        raise ArithmeticError(f"the steps from t = {float(t):g} could not be solved again")
     return rows[0]
 
 
@@ -316,19 +316,19 @@ def _stepper_from(path: Path, t: Any, q: Reals, p: Reals, length: Any = None) ->
 
 def _polynomial(path: Path, h: Any, t: Reals, left: Reals, inverse: NDArray[np.intp], tau: Reals) -> Reals:
     """q_k + Σ_ν z^ν l_ν(τ) on each step, of length h from time t."""
-    z = _increments(path, h, t, left)
+    z = increments(path, h, t, left)
     basis = lagrange(_controls(path), tau)[:, 1:]
     return left[inverse, : path.system.n] + np.einsum("kv,kvi->ki", basis, z[inverse])
 
 
-def _increments(path: Path, h: Any, t: Reals, left: Reals) -> Reals:
+def increments(path: Path, h: Any, t: Reals, left: Reals) -> Reals:
     """The increments z^ν of steps of length h from time t, (K, s, n)."""
     n = path.system.n
     starts = np.ascontiguousarray(np.concatenate([t[:, None], left], axis=1))
     solver = cast(PolynomialStepper, _stepper_from(path, t[0], left[0, :n], left[0, n:], h))
     z, solved = solver.polynomials(starts)
     if solved < len(starts):
-        raise ArithmeticError(f"the step at t = {float(t[solved]):g} could not be solved again for dense output")
+        raise ArithmeticError(f"the step at t = {float(t[solved]):g} could not be solved again")
     return z
 
 
@@ -344,9 +344,9 @@ def _ends(path: Path, h: Any, t: Reals, left: Reals, inverse: NDArray[np.intp], 
     if hasattr(solver, "single_steps"):
         ends = solver.single_steps(np.ascontiguousarray(starts[moving]), lengths[moving])
     else:
-        ends = np.stack([_steps(path, starts[k, 0], starts[k, 1:], 1, lengths[k])[0] for k in moving])
+        ends = np.stack([stepped(path, starts[k, 0], starts[k, 1:], 1, lengths[k])[0] for k in moving])
     if not all_finite(ends):
-        raise ArithmeticError("a step of a composition could not be solved again for dense output")
+        raise ArithmeticError("a step of a composition could not be solved again")
     found[moving] = ends[:, :n]
     return found
 

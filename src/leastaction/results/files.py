@@ -1,4 +1,4 @@
-"""The format that a file's ending means: .csv is a table of t, q and p; .npz, or no ending, is the whole path."""
+"""Files of a path, by their endings: .csv is a table of t, q and p; .npz, or no ending, is the whole path."""
 
 from __future__ import annotations
 
@@ -13,33 +13,19 @@ from leastaction import disk
 from leastaction.reading import contents, entry, unpacked
 
 TABLE, WHOLE = "csv", "npz"
-_KNOWN = {".csv": TABLE, ".npz": WHOLE, "": WHOLE}
-_INSTEAD = {
-    ".zarr": "la.integrate(…, store=…) streams a run to a Zarr archive",
-    ".nc": "path.to_xarray().to_netcdf(…) writes NetCDF",
-    ".h5": "path.to_xarray().to_netcdf(…) writes NetCDF, which is HDF5",
-    ".hdf5": "path.to_xarray().to_netcdf(…) writes NetCDF, which is HDF5",
-    ".mat": "scipy.io.savemat writes path.t, path.q and path.p",
-    ".parquet": "path.to_pandas().to_parquet(…) writes it",
-    **dict.fromkeys((".xls", ".xlsx", ".ods"), "save a .csv, which spreadsheets read"),
-    **dict.fromkeys((".txt", ".dat", ".tsv", ".json"), "save a .csv"),
-    **dict.fromkeys((".npy", ".pkl", ".pickle", ".zip"), "save a .npz"),
-    **dict.fromkeys((".gz", ".bz2", ".xz", ".zst"), "save a .npz or a .csv, and pack that"),
-    **dict.fromkeys((".png", ".pdf", ".svg"), "path.plot() draws"),
-    ".html": "path.to_html(…) writes a page",
-    **dict.fromkeys((".mp4", ".gif"), "path.animate(…) films it"),
-}
 
 
 def kind(file: str | os.PathLike[str]) -> str:
     """The format that a file's ending asks for. Any other ending is refused: it may be a slip, such as .cvs."""
     ending = FilePath(file).suffix.lower()
-    if ending in _KNOWN:
-        return _KNOWN[ending]
-    instead = _INSTEAD.get(ending, f"the ending {ending} is not known. To keep it in the name, add .npz to it")
+    if ending in (".npz", ""):
+        return WHOLE
+    if ending == ".csv":
+        return TABLE
     raise ValueError(
-        f"{os.fspath(file)}: a path is saved as .npz, with its system, or as .csv, t, q and p alone; "
-        f"{f'not as {ending}: ' if ending in _INSTEAD else ''}{instead}"
+        f"{os.fspath(file)}: the ending {ending} is not known. A path is saved as .npz, with its system, or as .csv, "
+        "t, q and p alone; to keep the ending in the name, add .npz to it. Other files: la.integrate(…, store=…) for "
+        "Zarr, path.to_xarray().to_netcdf(…), path.to_pandas(), path.plot(), path.to_html(…), path.animate(…)"
     )
 
 
@@ -59,27 +45,11 @@ def loaded(file: str | os.PathLike[str], made: Callable[[Mapping[str, Any], Any,
         raise ValueError(f"{os.fspath(file)} is a folder, not a path saved by leastaction; la.open opens an archive")
     try:
         data = contents(FilePath(file))
-        _require_whole(data)
+        if not data.startswith(b"PK"):  # the mark of NPZ, a kind of ZIP file
+            raise ValueError("it is no NPZ file, as path.save writes it")
         arrays = unpacked(data)
         return made(arrays, json.loads(str(entry(arrays, "header"))), len(data))
     except (FileNotFoundError, PermissionError):
         raise
     except Exception as error:
         raise ValueError(f"{os.fspath(file)} is not a path saved by leastaction, or is damaged: {error}") from error
-
-
-def _require_whole(data: bytes) -> None:
-    """Refuse, in plain words, what cannot be a saved path: a saved path is NPZ, a kind of ZIP file."""
-    begin = data[:256]
-    if begin.startswith(b"PK"):
-        return
-    what = "empty" if not begin else "a text file" if b"\0" not in begin and _is_text(begin) else "in another format"
-    raise ValueError(f"it is {what}. la.Path.load reads what path.save has written as .npz")
-
-
-def _is_text(begin: bytes) -> bool:
-    try:
-        begin.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return error.start > len(begin) - 4  # the text is cut inside a character
-    return True

@@ -13,15 +13,14 @@ RK4 weighs the cubic between its states by Simpson's rule, whose weights are its
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.stepper import PolynomialStepper, Start, Stepper
 from leastaction.methods import Composition, Galerkin
+from leastaction.results.dense import increments, stepped
 from leastaction.step.form import samples, stencils
-from leastaction.systems.steppers import stepper
 
 if TYPE_CHECKING:
     from leastaction.results.path import Path
@@ -86,18 +85,9 @@ def _pieces(path: Path) -> Iterator[list[Reals]]:
 
 def _between(path: Path, left: Reals, right: Reals) -> Reals:
     steps = round(float((right[0] - left[0]) / path.h))
-    rows = np.empty((1, steps - 1, len(left) - 1), left.dtype)
-    if steps > 1 and _stepper_from(path, left).advance(steps - 1, 1, 1, rows) < steps - 1:
-        raise ArithmeticError(f"the steps from t = {float(left[0]):g} on could not be solved again")
+    rows = stepped(path, left[0], left[1:], steps - 1) if steps > 1 else left[None, :0].reshape(0, len(left) - 1)
     times = left[0] + np.arange(1, steps) * path.h
-    return np.concatenate([left[None], np.concatenate([times[:, None], rows[0]], axis=1), right[None]])
-
-
-def _stepper_from(path: Path, state: Reals) -> Stepper:
-    t, (q, p) = state[0], np.split(state[1:], 2)
-    v = path.mechanics.velocity(q, p, t, path.params)
-    start = Start(t, q, p, v, path.h, path.system.values(path.params, path.reals), path.inputs)
-    return stepper(path.system, path.method, start, at=path.mechanics)
+    return np.concatenate([left[None], np.concatenate([times[:, None], rows], axis=1), right[None]])
 
 
 def _nodes(path: Path, left: Reals, right: Reals) -> tuple[Reals, Reals, Reals, Reals]:
@@ -105,9 +95,7 @@ def _nodes(path: Path, left: Reals, right: Reals) -> tuple[Reals, Reals, Reals, 
     n, h = path.system.n, path.h
     t, q = left[:, 0], left[:, 1 : 1 + n]
     if isinstance(path.method, Galerkin):
-        z, solved = cast(PolynomialStepper, _stepper_from(path, left[0])).polynomials(np.ascontiguousarray(left))
-        if solved < len(left):
-            raise ArithmeticError(f"the step at t = {float(t[solved]):g} could not be solved again")
+        z = increments(path, h, t, left[:, 1:])
         table = stencils(samples(path.method, digits=path.digits), h)
         nodes_q = q[:, None] + np.einsum("iv,kvj->kij", table.gather["q"], z)
         nodes_v = np.einsum("iv,kvj->kij", table.gather["v"], z)

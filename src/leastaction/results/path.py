@@ -35,6 +35,7 @@ from leastaction.step.form import samples
 from leastaction.step.inputs import Inputs
 from leastaction.step.inputs import from_record as inputs_from_record
 from leastaction.store.header import checked_output, method_of_file
+from leastaction.store.lazy import import_xarray
 from leastaction.systems.pace import OWN, STIFF, UNTIL, Paced
 from leastaction.systems.protocol import System, from_record
 
@@ -145,7 +146,7 @@ class Path:
     @cached_property
     def mechanics(self) -> Any:
         """momentum, velocity, energy of the system in the arithmetic of the run: the system itself in float64."""
-        from leastaction.systems.steppers import mechanics
+        from leastaction.systems.protocol import mechanics
 
         return mechanics(self.system, self.system.values(self.params, self.reals), self.reals)
 
@@ -259,7 +260,8 @@ class Path:
         Notes
         -----
         In stiff systems M⁻¹(f − Cv − Kq) would multiply the rounding of q. So a is found without modes that are far
-        quicker than the motion, to a thousandth of its largest value where that is possible.
+        quicker than the motion, to a thousandth of the largest value asked for where that is possible. What hardly
+        moves, as near a clamped end, is best asked for alone.
 
         Examples
         --------
@@ -419,10 +421,7 @@ class Path:
 
     def to_xarray(self) -> xarray.Dataset:
         """The path as an xarray Dataset with the coordinates t and dof. Needs the extra ``leastaction[xarray]``."""
-        try:
-            import xarray
-        except ImportError:
-            raise ImportError("to_xarray needs xarray: pip install 'leastaction[xarray]'") from None
+        xarray = import_xarray()
         energy = {"energy": ("t", self.energy())} if self.output is None else {}
         return xarray.Dataset(
             {"q": (("t", "dof"), self.q), "p": (("t", "dof"), self.p), **energy},

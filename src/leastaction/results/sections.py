@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from leastaction.results.between import states
 from leastaction.results.looks import look
+from leastaction.step.zeros import zeros
 
 if TYPE_CHECKING:
     from leastaction.results.path import Path
 
 FloatArray = NDArray[np.float64]
 
-REFINEMENTS = 6
 CLOSE = 1e-10  # in parts of a step
 
 
@@ -59,7 +59,13 @@ def crossings(path: Path, coordinate: int = 0, value: float = 0.0, direction: in
     if direction:
         passed &= (d[1:] > d[:-1]) == (direction > 0)
     k = np.flatnonzero(passed)
-    return _at(path, _refined(path, coordinate, away, t[k], t[k + 1], d[k], d[k + 1]))
+    begin, length = t[k], t[k + 1] - t[k]
+
+    def values(some: NDArray[np.intp], x: FloatArray) -> FloatArray:
+        return away(np.asarray(path(begin[some] + x * length[some])[:, coordinate]).astype(float))
+
+    x, _ = zeros(values, np.stack([0 * length, 0 * length + 1, d[k], d[k + 1]], axis=1), CLOSE)
+    return _at(path, begin + x * length)
 
 
 def strobe(path: Path, period: float) -> Points:
@@ -76,31 +82,6 @@ def _distance(angle: bool, value: float) -> Callable[[FloatArray], FloatArray]:
     if angle:
         return lambda x: np.asarray((x - value + math.pi) % (2 * math.pi) - math.pi)
     return lambda x: x - value
-
-
-def _refined(
-    path: Path,
-    coordinate: int,
-    away: Callable[[FloatArray], FloatArray],
-    left: FloatArray,
-    right: FloatArray,
-    d_left: FloatArray,
-    d_right: FloatArray,
-) -> FloatArray:
-    """The times at which the distance is zero, by regula falsi with Illinois's correction, all at once."""
-    if not len(left):
-        return left
-    a, b, fa, fb = left.copy(), right.copy(), d_left.copy(), d_right.copy()
-    t = a
-    for _ in range(REFINEMENTS):
-        t = b - fb * (b - a) / (fb - fa)
-        f = away(np.asarray(path(t)[:, coordinate]).astype(float))
-        if float(np.abs(f).max()) <= CLOSE * float(np.abs(d_right - d_left).max()):
-            break
-        crossed = (f < 0) != (fb < 0)
-        a, fa = np.where(crossed, b, a), np.where(crossed, fb, fa / 2)
-        b, fb = t, f
-    return t
 
 
 def _at(path: Path, t: FloatArray) -> Points:

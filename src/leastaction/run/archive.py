@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from leastaction import events as happening
 from leastaction.backends.rows import Row
 from leastaction.backends.status import STAGES, Failure
+from leastaction.errors import StoreError
 from leastaction.methods import method
 from leastaction.numbers.notation import to_text
 from leastaction.numbers.precision import libraries
@@ -39,18 +40,15 @@ from leastaction.numbers.rounding import Digits, Reals, reals
 from leastaction.program import Program
 from leastaction.reading import entry, floats, integer, listing, mapping, numbers, real, text
 from leastaction.run.advice import Advice
-from leastaction.run.batches import check_state, lanes, state_size
-from leastaction.run.drive import Part
-from leastaction.run.given_inputs import points_of
+from leastaction.run.drive import Part, check_state, lanes, state_size
 from leastaction.run.plan import Plan
 from leastaction.run.standing import Block, Standing, Status
 from leastaction.run.starts import Starts
-from leastaction.step.inputs import Inputs, check_span
+from leastaction.step.inputs import Inputs, check_span, points_of
 from leastaction.step.inputs import from_record as inputs_from_record
 from leastaction.store import texts
-from leastaction.store.archive import Archive, Layout
+from leastaction.store.archive import Archive, ArrayLayout
 from leastaction.store.checkpoint import Checkpoint
-from leastaction.store.errors import StoreError
 from leastaction.systems.protocol import System, from_record
 from leastaction.version import __version__
 
@@ -491,7 +489,7 @@ def machine(plan: Plan) -> str:
 
 def _layouts(
     plan: Plan, starts: Starts, length: int, rows: int, begins: Mapping[str, NDArray[Any]]
-) -> dict[str, Layout]:
+) -> dict[str, ArrayLayout]:
     """All arrays of an archive: states, times, what there is to say of each trajectory, and where they begin."""
     size, many = len(starts), plan.many
     kept, text = _kept_layout(plan)
@@ -500,26 +498,28 @@ def _layouts(
         dims: tuple[str, ...] = ("dof",) if len(shape) == 1 else (f"{name}_of", f"{name}_by")
         head, cuts, along = ((size, 0), (length, rows), ("trajectory", "t")) if many else ((0,), (rows,), ("t",))
         whole = (*head, *shape, *text)
-        arrays[name] = Layout(whole, cuts, kept.dtype, (*along, *dims, *("text",) * len(text)), kept.fill)
+        arrays[name] = ArrayLayout(whole, cuts, kept.dtype, (*along, *dims, *("text",) * len(text)), kept.fill)
     cut = max(SMALLEST_TABLE_BYTES // 8, min(plan.kept, TABLE_BYTES // 8)) if many else rows
-    arrays["t"] = Layout((0, *text), (cut,), kept.dtype, ("t", *("text",) * len(text)), kept.fill)
+    arrays["t"] = ArrayLayout((0, *text), (cut,), kept.dtype, ("t", *("text",) * len(text)), kept.fill)
     if many:
         for name, like in Standing.unknown(plan, 0).found().items():
             if name in _TABLES and 0 not in like.shape[1:]:
                 dims, fill = _TABLES[name]
-                arrays[name] = Layout((size, *like.shape[1:]), (_table_length(like, size),), like.dtype, dims, fill)
+                arrays[name] = ArrayLayout(
+                    (size, *like.shape[1:]), (_table_length(like, size),), like.dtype, dims, fill
+                )
     for name, values in begins.items():
         dims = ("trajectory", f"start_{name}_entry", "text")[: values.ndim]
         missing = {"f": np.nan, "u": 0}.get(values.dtype.kind, int(Status.PENDING))  # no start has this value
-        arrays[f"start_{name}"] = Layout(values.shape, (_table_length(values, size),), values.dtype, dims, missing)
+        arrays[f"start_{name}"] = ArrayLayout(values.shape, (_table_length(values, size),), values.dtype, dims, missing)
     return arrays
 
 
 def _kept_layout(plan: Plan) -> tuple[Any, tuple[int, ...]]:
     """Type and fill value of the numbers of a run on disk, and the shape of one number."""
     if isinstance(plan.reals, Digits):
-        return Layout((), (), np.dtype(np.uint8), (), 0), (texts.width(plan.reals),)
-    return Layout((), (), np.dtype(float), (), np.nan), ()
+        return ArrayLayout((), (), np.dtype(np.uint8), (), 0), (texts.width(plan.reals),)
+    return ArrayLayout((), (), np.dtype(float), (), np.nan), ()
 
 
 def _table_length(values: NDArray[Any], size: int) -> int:

@@ -23,12 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.events import Watch
-from leastaction.run.batches import lanes, prepare
-from leastaction.run.drive import Chunk, Part, Sink, stretch
-from leastaction.run.interrupts import interruptible
+from leastaction.run.drive import Chunk, Part, Sink, lanes, prepare, stretch
 from leastaction.run.plan import Plan
 from leastaction.run.standing import HAPPENED, Block, Standing
 from leastaction.run.starts import Starts
+from leastaction.run.waiting import interruptible
 from leastaction.systems.protocol import System
 
 CHUNKS_PER_THREAD = 4

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -14,13 +18,11 @@ from leastaction.backends.rows import Row
 from leastaction.linear.matrices import chosen_dofs
 from leastaction.methods import Branch, Composition, Galerkin, Method, RungeKutta4, with_branch
 from leastaction.methods import method as method_named
-from leastaction.numbers.rounding import Digits, Reals, reals
+from leastaction.numbers.rounding import FLOAT64, Digits, Reals, all_finite, reals
+from leastaction.reading import MOST_STEPS
 from leastaction.run.advice import Advice
-from leastaction.run.checks import MOST_STEPS, check_times, count_steps, number, positive
-from leastaction.run.given_inputs import given_inputs
-from leastaction.run.reductions import Reduction, wanted
 from leastaction.run.starts import Starts, begin, begin_paced, check_events_begin
-from leastaction.step.inputs import Inputs
+from leastaction.step.inputs import Inputs, read_inputs
 from leastaction.systems.pace import Paced, paced
 from leastaction.systems.protocol import System, check_system
 from leastaction.systems.sums import MOST_EXPANDED
@@ -28,6 +30,25 @@ from leastaction.systems.sums import MOST_EXPANDED
 # The most steps of a run with a pace until t_end: the larger of this number and this multiple of the steps at the
 # pace of its start.
 AT_LEAST, AT_MOST = 2**20, 2**10
+FINEST = 64  # parts of a step that the time must resolve where forces depend on t
+
+
+@dataclass(frozen=True)
+class EnergyRange:
+    """For ``reduce=`` of `la.ensemble`: the lowest and the highest energy over all steps of each trajectory.
+
+    The result is an array of shape (B, 2) in `paths.reduced`. No state has to be stored for it.
+
+    Examples
+    --------
+    >>> import numpy as np, leastaction as la
+    >>> pendulum = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
+    >>> E = {"E": la.EnergyRange()}
+    >>> paths = la.ensemble(pendulum, "simpson", [[0.5], [1.0]], [0.0], h=0.1, steps=500, final_only=True, reduce=E)
+    >>> low, high = paths.reduced["E"].T
+    >>> bool((high - low < 1e-6).all())
+    True
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +121,7 @@ def plan_run(
     initial: tuple[Any, Any, Any],
     *,
     h: Any,
-    every: int,
+    every: int = 1,
     steps: int | None = None,
     t_end: Any = None,
     t0: Any = 0.0,
@@ -110,7 +131,7 @@ def plan_run(
     tangent: bool | Literal["all"] = False,
     allow_unstable: bool = False,
     branch: Branch = "followed",
-    reduce: Mapping[str, Reduction] | None = None,
+    reduce: Mapping[str, EnergyRange] | None = None,
     events: Mapping[str, happening.Event | happening.Impact] | None = None,
     inputs: Mapping[str, Any] | None = None,
     pace: Any = None,
@@ -155,15 +176,17 @@ def plan_run(
             steps=count,
             every=every and positive("every", every),
             row=_row(system, output, _varied(system, tangent)),
-            energies=wanted(reduce),
-            events=happening.watch(events, system),
+            energies=_energies(reduce),
+            events=None if events is None else happening.watch(events, system),
             many=many,
             until=None if t_end is None else (t_end, count),
             allow_unstable=allow_unstable,
             advice=advice,
             hasty=hasty,
         )
-        driven = given_inputs(inputs, system, plan.method, arithmetic, t0, h, count, many)
+        driven = None
+        if inputs is not None or system.inputs:
+            driven = read_inputs(inputs, system, plan.method, arithmetic, t0, h, count, many)
         check_driven(plan, driven)
         starts = begin(system, arithmetic, *initial, t0, params, many, driven)
         if pace is not None:
@@ -313,3 +336,114 @@ def _varied(system: System, tangent: bool | Literal["all"]) -> int:
     if tangent == "all":
         return 2 * system.n + len(system.values()) + 1
     return 2 * system.n if tangent else 0
+
+
+def _energies(reduce: Mapping[str, EnergyRange] | None) -> tuple[str, ...]:
+    """The names under which the range of the energy is wanted, checked."""
+    if reduce is not None and not isinstance(reduce, Mapping):
+        raise TypeError(
+            f"reduce must be a mapping of names to reductions, such as {{'E': la.EnergyRange()}}; got {reduce!r}"
+        )
+    for name, reduction in (reduce or {}).items():
+        if not isinstance(reduction, EnergyRange):
+            raise TypeError(f"reduce[{name!r}] must be la.EnergyRange(); got {reduction!r}. Events go into events=")
+    return tuple(reduce or ())
+
+
+def positive(name: str, value: Any) -> int:
+    """A positive integer, checked."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"{name} must be a positive integer; got {value!r}")
+    return int(value)
+
+
+def archive_path(name: str, path: Any) -> Path:
+    """The place of an archive, checked."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"{name} must be the path of an archive, such as 'run.zarr'; got {path!r}")
+    if not os.fspath(path):
+        raise ValueError(f"{name} must be the path of an archive, such as 'run.zarr'; got no name")
+    return Path(path)
+
+
+def number(name: str, value: Any, reals: Reals = FLOAT64) -> Any:
+    """One finite number."""
+    if reals is FLOAT64 and type(value) is float and math.isfinite(value):
+        return value
+    if isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be a number; got {value!r}")
+    try:
+        array = reals.array(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be a number; got {value!r} ({error})") from None
+    if array.shape != ():
+        raise TypeError(f"{name} must be one number; got {value!r}")
+    if not all_finite(array):
+        raise ValueError(f"{name} must be finite; got {value!r}")
+    return array.item()
+
+
+def count_steps(h: Any, steps: int | None, t_end: Any, t0: Any, paced: bool = False) -> tuple[int, Any]:
+    """The number of steps and the step, from `steps` or from `t_end`. With a pace the steps h are no times: a run until
+    t_end counts as one step.
+    """
+    if h == 0:
+        raise ValueError("h must not be zero; a negative h goes backward in time")
+    if steps is None and t_end is None:
+        raise ValueError("say how long: give steps= or t_end=")
+    if steps is not None and t_end is not None:
+        raise ValueError("say how long: give either steps= or t_end=, not both")
+    if steps is not None:
+        check_count(positive("steps", steps))
+        return int(steps), h
+    length = t_end - t0
+    if length == 0:
+        raise ValueError(f"t_end must differ from the start, t0 = {float(t0):g}")
+    if (length > 0) != (h > 0):
+        raise ValueError(
+            f"h = {float(h):g} leads away from t_end = {float(t_end):g} (the run starts at t0 = {float(t0):g}); "
+            f"give h = {float(-h):g}"
+        )
+    if paced:
+        return 1, h
+    ratio = float(length / h)
+    check_count(ratio)
+    nearest = round(ratio)
+    # A ratio just above a whole number is that number: h need not be representable. The slack is less than a step.
+    count = max(1, nearest if ratio - nearest <= 1e-9 * ratio else math.ceil(ratio))
+    return count, length / count
+
+
+def steps_until(t_end: Any, t0: Any, h: Any) -> int:
+    """How many steps of a run end at t_end, counted from its start."""
+    ratio = float((t_end - t0) / h)
+    count = round(ratio) if math.isfinite(ratio) else 0
+    if count < 1 or abs(ratio - count) > 1e-9 * max(1.0, ratio):
+        begin, step = float(t0), float(h)
+        near = f"; {begin + math.floor(ratio) * step:.12g} and {begin + math.ceil(ratio) * step:.12g} are"
+        raise ValueError(
+            f"t_end = {float(t_end)!r} is no whole number of steps h = {step:g} after the start, t0 = {begin:g}"
+            f"{near if ratio >= 1 else ''}. A stored run keeps its step"
+        )
+    return count
+
+
+def check_count(count: float) -> None:
+    """Refuse more steps than a run can count."""
+    if count > MOST_STEPS:
+        raise ValueError("a run of more than 2⁵³ ≈ 9·10¹⁵ steps is too long to be counted; take fewer, or a larger h")
+
+
+def check_times(system: Any, t0: Any, h: Any, count: int) -> None:
+    """Refuse times that rounding makes equal if forces depend on t; else warn, since the states are right."""
+    farthest = max(t0, t0 + count * h, key=abs)
+    least = h / FINEST if system.depends_on_time else h  # the times of nodes must differ, or those of steps
+    if farthest + least != farthest and farthest - least != farthest:
+        return
+    step = f"the step h = {float(h):g} is lost in the rounding of t = {float(farthest):g}"
+    if system.depends_on_time:
+        raise ValueError(
+            f"a part in {FINEST} of {step}, and {system.name} depends on t: measure time from nearer by, or run with "
+            "digits="
+        )
+    warnings.warn(f"{step}: the states are right, their times are not told apart", RuntimeWarning, stacklevel=4)

@@ -13,7 +13,6 @@ from leastaction.backends import status
 from leastaction.events import GROWING, Log
 from leastaction.methods import Galerkin
 from leastaction.printing import freedom
-from leastaction.run.poles import poles_matter
 
 if TYPE_CHECKING:
     from leastaction.backends.stepper import Stepper
@@ -54,9 +53,8 @@ class Standing:
     iterations  of the solver for each trajectory, and its steps solved by continuation
     at          the whole states that they have come to, with the derivatives carried, (B, whole_width)
     energy      lowest and highest, (B, 2), if the energy is watched
-    balance     of the energy, (B, 6), where it ought to be constant: BALANCE, see `run.balance`
-    pole        time and coordinate of a step that did not resolve its way past a pole of the chart, (B, 2), where that
-                is looked for, or NaN: see `run.poles`
+    balance     of the energy, (B, 6), where it ought to be constant: BALANCE, see `run.motion_checks`
+    pole        time and coordinate of a step that did not resolve its way past a pole of the chart, (B, 2), or NaN
     state       all that the steps to come depend on, as the steppers left it; empty before the first step
     told        of one trajectory alone: what its stepper has to say, by name; with the log of its events, if any are
                 looked for
@@ -84,7 +82,7 @@ class Standing:
             at=np.full((size, plan.row.whole_width), plan.reals.array(np.nan)[()]),
             energy=np.full((size, 2 if plan.energies else 0), np.nan),
             balance=np.full((size, len(BALANCE) if _keeps_energy(plan) else 0), np.nan),
-            pole=np.full((size, 2 if poles_matter(plan) else 0), np.nan),
+            pole=np.full((size, 2 if _passes_poles(plan) else 0), np.nan),
         )
 
     @classmethod
@@ -203,6 +201,14 @@ def _keeps_energy(plan: Plan) -> bool:
     system = plan.system.in_time
     any_root = isinstance(plan.method, Galerkin) and plan.method.branch == "any"
     return not (system.linear or system.depends_on_time or system.forced or any_root)
+
+
+def _passes_poles(plan: Plan) -> bool:
+    """Whether it is looked for poles of the chart: masses depend on q alone, and whole states are stored."""
+    system, row = plan.system, plan.row
+    if not system.mass_varies_with_position or not system.clock.steady or system.inputs or row.output is not None:
+        return False
+    return bool(plan.every) and not system.mass_varies_with_velocity
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, cast
 
@@ -17,11 +17,11 @@ from leastaction.events import Watch
 from leastaction.numbers.rounding import Digits, Reals, all_finite
 from leastaction.run.standing import Status
 from leastaction.step.inputs import Inputs
-from leastaction.systems.beginning import check_start
 from leastaction.systems.lagrangian import Lagrangian
+from leastaction.systems.mechanics import check_start
 from leastaction.systems.pace import STIFFNESS, Paced
 from leastaction.systems.projection import check_starts
-from leastaction.systems.protocol import System
+from leastaction.systems.protocol import System, mechanics
 from leastaction.systems.sums import MOST_EXPANDED
 
 TINY = float(np.finfo(float).tiny)
@@ -60,38 +60,93 @@ class Starts:
 
 
 def begin(
-    system: System,
-    reals: Reals,
-    q0: Any,
-    p0: Any,
-    v0: Any,
-    t0: Any,
-    params: Mapping[str, Any] | None,
-    many: bool,
+    system: System, reals: Reals, q0: Any, p0: Any, v0: Any, t0: Any, params: Mapping[str, Any] | None, many: bool,
     inputs: Inputs | None = None,
-) -> Starts:
+) -> Starts:  # fmt: skip
     """All trajectories' q, p, v and parameters; in an ensemble, the status marks a trajectory that cannot begin."""
     if p0 is None and v0 is None:
         raise ValueError("the start lacks its momenta or velocities: give p0= or v0=")
     if p0 is not None and v0 is not None:
         raise ValueError("give either p0= (momenta) or v0= (velocities), not both")
     name, given = ("p0", p0) if v0 is None else ("v0", v0)
-    read = _many if many else _one
-    q, other = read("q0", q0, (system.n,), reals), read(name, given, (system.n,), reals)
+    q, other = (_read(what, x, (system.n,), reals, many) for what, x in (("q0", q0), (name, given)))
     if many:
         q, other, table = _of_equal_size(q, other, _parameters(system, params, reals), inputs, reals)
     else:
         table = system.values(params, reals)[None]
     p, v = (other, None) if v0 is None else (None, other)
     driven = None if inputs is None else inputs.instant(reals.array(np.zeros(len(q))) + t0, np.arange(len(q)))
-    complete = _at_digits if isinstance(reals, Digits) else _in_float64
-    starts = complete(system, reals, t0, q, p, v, table, many, driven)
-    if inputs is not None:
-        starts = replace(starts, inputs=inputs)
+    p, v, status = _complete(system, reals, t0, q, p, v, table, many, driven)
+    begins = status == GOING_WELL
+    if not begins.any():
+        raise DegenerateLagrangianError(
+            "no trajectory of the ensemble can begin: ∂²L/∂v² is singular, or L or its derivatives are not finite, at "
+            f"every initial state (the first is q = {q[0]}, p = {p[0]}). la.integrate on one of them says more."
+        )
     if system.constraints is not None:
-        begins = starts.status == GOING_WELL
-        check_starts(cast(Lagrangian, system), reals, t0, q[begins], starts.v[begins], table[begins], name)
-    return starts
+        check_starts(cast(Lagrangian, system), reals, t0, q[begins], v[begins], table[begins], name)
+    return Starts(q, p, v, table, status, inputs)
+
+
+def _complete(
+    system: System, reals: Reals, t0: Any, q: NDArray[Any], p: NDArray[Any] | None, v: NDArray[Any] | None,
+    params: NDArray[Any], many: bool, inputs: NDArray[Any] | None,
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int8]]:  # fmt: skip
+    """p, v and the status of all trajectories: in float64 of all at once, at more digits of one after the other."""
+
+    def row(i: int) -> tuple[Any, ...]:
+        given = (None if x is None else x[i] for x in (q, p, v, params))
+        return (t0, *given) if inputs is None else (t0, *given, inputs[i])
+
+    if not isinstance(reals, Digits):
+        found = system.begin(t0, q, p, v, params, *([] if inputs is None else [inputs]))
+        if not many and found[2][0] != GOING_WELL:
+            system.check_start(*row(0))
+        return found
+    nothing, status = np.full(q.shape, reals.array(np.nan)[()]), np.full(len(q), GOING_WELL, np.int8)
+    found_p, found_v = nothing.copy(), nothing
+    for i in range(len(q)):
+        try:
+            found_p[i], found_v[i] = check_start(mechanics(system, params[i], reals), *row(i))
+        except (DegenerateLagrangianError, ValueError) as error:
+            if not many:
+                raise
+            degenerate = isinstance(error, DegenerateLagrangianError)
+            status[i] = Status.SINGULAR if degenerate else Status.NOT_FINITE
+    return found_p, found_v, status
+
+
+def _read(name: str, value: Any, shape: tuple[int, ...], reals: Reals, many: bool) -> NDArray[Any]:
+    """An array (B, *shape) of the trajectories of an ensemble, or (1, *shape) of one, or where one value serves all."""
+    try:
+        array = reals.array(value)
+    except (TypeError, ValueError) as error:
+        also = " or (B, …)" if many else ""
+        raise TypeError(f"{name} must be numbers, of shape {shape}{also}; got {value!r} ({error})") from None
+    if array.shape == shape or (shape == (1,) and array.ndim == 0):
+        array = array.reshape(1, *shape)
+    elif not many:
+        raise ValueError(f"{name} must have shape {shape}, one entry per degree of freedom; got shape {array.shape}")
+    elif shape == (1,) and array.ndim == 1:
+        array = array[:, None]
+    if array.shape[1:] != shape or len(array) == 0:
+        raise ValueError(
+            f"{name} must have shape {shape}, the same for all, or (B, {', '.join(map(str, shape))}); got {array.shape}"
+        )
+    for i, one in enumerate(array) if not all_finite(array) else ():
+        if not all_finite(np.atleast_1d(one)):
+            raise ValueError(f"{name} must be finite; {f'row {i} is' if many else 'got'} {one}")
+    return array
+
+
+def _parameters(system: System, params: Mapping[str, Any] | None, reals: Reals) -> dict[str, NDArray[Any]]:
+    """Each parameter as (B, *shape) or (1, *shape), in the system's order."""
+    shapes = {name: np.shape(value) for name, value in system.params.items()}
+    for name in params or {}:
+        if name not in shapes:
+            raise ValueError(f"{system.name} has no parameter {name!r}; it has {sorted(shapes) or 'none'}")
+    given = {**system.given, **(params or {})}
+    return {name: _read(name, given[name], shape, reals, True) for name, shape in shapes.items()}
 
 
 def _of_equal_size(
@@ -105,32 +160,9 @@ def _of_equal_size(
     if len(set(sizes.values())) > 1:
         raise ValueError(f"the batch sizes differ: {sizes}; give B rows, or one set for all trajectories")
     size = next(iter(sizes.values()), 1)
-    flat = [_of_all(block, size).reshape(size, -1) for block in values.values()]
+    q, other, *flat = (np.broadcast_to(x, (size, *x.shape[1:])).reshape(size, -1) for x in blocks.values())
     table = np.concatenate([reals.array(np.zeros((size, 0))), *flat], axis=1)
-    q, other = (np.ascontiguousarray(_of_all(block, size)) for block in (q, other))
-    return q, other, table
-
-
-def _in_float64(
-    system: System,
-    reals: Reals,
-    t0: Any,
-    q: NDArray[Any],
-    p: NDArray[Any] | None,
-    v: NDArray[Any] | None,
-    params: NDArray[Any],
-    many: bool,
-    inputs: NDArray[Any] | None,
-) -> Starts:
-    """All trajectories at once."""
-    driven = [] if inputs is None else [inputs]
-    found_p, found_v, status = system.begin(t0, q, p, v, params, *driven)
-    if not many and status[0] != GOING_WELL:
-        first = [rows[0] for rows in driven]
-        system.check_start(t0, q[0], None if p is None else p[0], None if v is None else v[0], params[0], *first)
-    if (status != GOING_WELL).all():
-        raise _none_begins(q, found_p)
-    return Starts(q, found_p, found_v, params, status)
+    return np.ascontiguousarray(q), np.ascontiguousarray(other), table
 
 
 def begin_paced(system: Paced, reals: Reals, starts: Starts, t0: Any, t_end: Any, many: bool) -> tuple[Starts, float]:
@@ -215,106 +247,9 @@ def _energies(system: Lagrangian, reals: Reals, starts: Starts, t0: Any, many: b
 def _energy(system: Lagrangian, reals: Any, q: Numbers, p: Numbers, params: Numbers, t0: Any) -> Any:
     """E of one start, rounded once; runs with other steps begin with the same E."""
     exact = reals if isinstance(reals, Digits) else Digits(ROUNDED_ONCE)
-    at = _mechanics(system, tuple(exact.array(params).tolist()), exact)
+    at = mechanics(system, exact.array(np.array(params, object)), exact)
     E = at.energy(exact.array(q), exact.array(p), t0 + exact.array(0).item())
     return reals.array(np.asarray(E).item())[()]
-
-
-@lru_cache(maxsize=16)
-def _mechanics(system: Lagrangian, params: tuple[Any, ...], exact: Digits) -> Any:
-    from leastaction.flint import mechanics
-
-    return mechanics(system, exact.array(np.array(params, object)), exact)
-
-
-def _at_digits(
-    system: System,
-    reals: Any,
-    t0: Any,
-    q: NDArray[Any],
-    p: NDArray[Any] | None,
-    v: NDArray[Any] | None,
-    params: NDArray[Any],
-    many: bool,
-    inputs: NDArray[Any] | None,
-) -> Starts:
-    """One trajectory after the other."""
-    from leastaction.flint import mechanics
-
-    found_p, found_v = np.full(q.shape, reals.array(np.nan)[()]), np.full(q.shape, reals.array(np.nan)[()])
-    status = np.full(len(q), GOING_WELL, np.int8)
-    for i in range(len(q)):
-        at = mechanics(system, params[i], reals)
-        try:
-            one_p, one_v = (None if x is None else x[i] for x in (p, v))
-            driven = None if inputs is None else inputs[i]
-            found_p[i], found_v[i] = check_start(at, t0, q[i], one_p, one_v, params[i], driven)
-        except (DegenerateLagrangianError, ValueError) as error:
-            if not many:
-                raise
-            degenerate = isinstance(error, DegenerateLagrangianError)
-            status[i] = Status.SINGULAR if degenerate else Status.NOT_FINITE
-    if (status != GOING_WELL).all():
-        raise _none_begins(q, found_p)
-    return Starts(q, found_p, found_v, params, status)
-
-
-def _none_begins(q: NDArray[Any], p: NDArray[Any]) -> Exception:
-    return DegenerateLagrangianError(
-        f"no trajectory of the ensemble can begin: ∂²L/∂v² is singular, or L or its derivatives are not finite, "
-        f"at every initial state (the first is q = {q[0]}, p = {p[0]}). la.integrate on one of them says more."
-    )
-
-
-def _of_all(block: NDArray[Any], size: int) -> NDArray[Any]:
-    """An array with a row for each of this number of trajectories."""
-    return block if len(block) == size else np.broadcast_to(block, (size, *block.shape[1:]))
-
-
-def _one(name: str, value: Any, shape: tuple[int, ...], reals: Reals) -> NDArray[Any]:
-    """The n numbers of one trajectory, (1, n)."""
-    (n,) = shape
-    try:
-        array = reals.array(value)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must be {n} numbers; got {value!r} ({error})") from None
-    if array.shape == () and n == 1:
-        array = array.reshape(1)
-    if array.shape != shape:
-        raise ValueError(f"{name} must have shape ({n},), one entry per degree of freedom; got shape {array.shape}")
-    if not all_finite(array):
-        raise ValueError(f"{name} must be finite; got {array}")
-    return array[None]
-
-
-def _many(name: str, value: Any, shape: tuple[int, ...], reals: Reals) -> NDArray[Any]:
-    """An array (B, *shape), or (1, *shape) where one value serves all."""
-    try:
-        array = reals.array(value)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must be numbers, of shape {shape} or (B, …); got {value!r} ({error})") from None
-    if array.shape == shape or (shape == (1,) and array.ndim == 0):
-        array = array.reshape(1, *shape)
-    elif shape == (1,) and array.ndim == 1:
-        array = array[:, None]
-    if array.shape[1:] != shape or len(array) == 0:
-        raise ValueError(
-            f"{name} must have shape {shape}, the same for all, or (B, {', '.join(map(str, shape))}); got {array.shape}"
-        )
-    for i, row in enumerate(array) if not all_finite(array) else ():
-        if not all_finite(np.atleast_1d(row)):
-            raise ValueError(f"{name} must be finite; row {i} is {row}")
-    return array
-
-
-def _parameters(system: System, params: Mapping[str, Any] | None, reals: Reals) -> dict[str, NDArray[Any]]:
-    """Each parameter as (B, *shape) or (1, *shape), in the system's order."""
-    shapes = {name: np.shape(value) for name, value in system.params.items()}
-    for name in params or {}:
-        if name not in shapes:
-            raise ValueError(f"{system.name} has no parameter {name!r}; it has {sorted(shapes) or 'none'}")
-    given = {**system.given, **(params or {})}
-    return {name: _many(name, given[name], shape, reals) for name, shape in shapes.items()}
 
 
 def check_events_begin(watch: Watch, t0: Any, starts: Starts) -> None:

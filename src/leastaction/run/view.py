@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.errors import StoreError
 from leastaction.events import Log
 from leastaction.run.archive import Disk, rows_needed, rows_there, standing_of
 from leastaction.run.plan import Plan
 from leastaction.run.standing import Standing, Status
-from leastaction.store.errors import StoreError
 from leastaction.store.lazy import LazyArray
 
 TIMES = 2**18  # times computed at once

@@ -1,22 +1,21 @@
 """Inputs: what drives a system from outside, number by number, at the points of the steps of a run.
 
 An input u enters the force, F(t, q, v, u). A step sees it at the nodes of its method, u_i at t_k + c_i h, and nowhere
-else: these numbers are given to the node's Program as the parameters are, but they change from step to step and from
-node to node. They come from
+else: the node's Program gets these numbers as it gets parameters, but they change from node to node. They come from
 
     held      one value for each step, u_i = u_k                                             (steps, …)
     at nodes  a value for each node of each step, u_i = u_ki                                 (steps, r, …)
     samples   a function of time, u_i = u(t_k + c_i h)                                       la.Samples
 
 With smooth u at the nodes, or by smooth samples, the order of the method stays. A step that is cut short, as where an
-event lies in it, sees the held value; for values at nodes, it sees the polynomial through those of the whole step; and
-for samples the function itself, at the nodes of the cut step. Where "previous" samples jump at the end of a step, the
-step sees the value before the jump, and the next step the value after it.
+event lies in it, sees the polynomial through the values of the whole step, or the samples at its own nodes. A held
+value is a polynomial of degree zero. Where "previous" samples jump at the end of a step, the step sees the value
+before the jump, and the next step the value after it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -25,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.methods import Composition, Galerkin, Method
 from leastaction.methods.quadrature import lagrange
 from leastaction.numbers.notation import BINARY_NUMBER, to_texts
 from leastaction.numbers.rounding import Digits, Reals, all_finite
@@ -32,10 +32,10 @@ from leastaction.reading import entry, integer, listing, mapping, text
 from leastaction.step.samples import RULES, SLACK, Samples
 
 Array = NDArray[Any]
+Shapes = Mapping[str, tuple[int, ...]]
 
 SAME = 1e-9  # part of a step: times so near each other are the same
 INSIDE = 2.0**-20  # part of a step: samples that jump are evaluated so far from its ends
-HELD, NODES, SAMPLES = "held", "nodes", "samples"
 MOST_CHANNELS = 10_000
 
 
@@ -45,13 +45,10 @@ def shapes_of(inputs: Mapping[str, Any] | None) -> dict[str, tuple[int, ...]]:
         raise TypeError(f"inputs must map names to shapes, as in inputs={{'u': 1}}; got {inputs!r}")
     found = {}
     for name, given in (inputs or {}).items():
-        shape = (given,) if isinstance(given, int | np.integer) and not isinstance(given, bool) else given
+        shape = given if isinstance(given, tuple) else (given,)
         if not isinstance(name, str) or not name.isidentifier():
             raise ValueError(f"an input's name must be that of an argument of the force; got {name!r}")
-        fits = isinstance(shape, tuple) and all(
-            isinstance(k, int | np.integer) and not isinstance(k, bool) and k > 0 for k in shape
-        )
-        if not fits:
+        if not all(isinstance(k, int | np.integer) and not isinstance(k, bool) and k > 0 for k in shape):
             raise ValueError(
                 f"the shape of input {name!r} must be a positive integer, the length of a vector, or a tuple of them, "
                 f"() for a number; got {given!r}"
@@ -65,45 +62,19 @@ def size_of(shape: tuple[int, ...]) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Channel:
-    """One input of B trajectories, or of all with B = 1.
-
-    kind     held, values (B, K, 1, size); at nodes, (B, K, r, size); or samples, of values (B, m, size)
-    """
-
-    kind: str
-    values: Array | Samples
-
-    @property
-    def batch(self) -> int:
-        return len(self.values.values if isinstance(self.values, Samples) else self.values)
-
-    @property
-    def steps(self) -> int | None:
-        """How many steps the input lasts; None for samples."""
-        return None if isinstance(self.values, Samples) else self.values.shape[1]
-
-    def part(self, begin: int, end: int) -> Channel:
-        if self.batch == 1:
-            return self
-        if not isinstance(self.values, Samples):
-            return replace(self, values=self.values[begin:end])
-        own = self.values
-        return replace(self, values=Samples.of(own.times, own.values[begin:end], own.rule))
-
-
-@dataclass(frozen=True, eq=False)
 class Inputs(Mapping[str, Any]):
     """The inputs of a run, by name what was given for each: an array, or `la.Samples`.
 
     shapes   of each input, in the order of their numbers
+    parts    of B trajectories, or of all with B = 1: values (B, K, 1, size) that are held, or (B, K, r, size) at nodes,
+             or samples of values (B, m, size)
     t0, h    where step 0 begins, and how long a step is
     c        the nodes of the method, where values at nodes are given
     many     whether they are those of an ensemble
     """
 
-    shapes: Mapping[str, tuple[int, ...]]
-    parts: Mapping[str, Channel]
+    shapes: Shapes
+    parts: Mapping[str, Array | Samples]
     t0: Any
     h: Any
     c: Array
@@ -111,18 +82,13 @@ class Inputs(Mapping[str, Any]):
     many: bool = False
 
     def __getitem__(self, name: str) -> Any:
-        channel, shape = self.parts[name], self.shapes[name]
-        if isinstance(channel.values, Samples):
-            times, values = channel.values.times, channel.values.values
-            values = values.reshape(*values.shape[:2], *shape)
-            own = values if self.many and len(values) > 1 else values[0]
-            return Samples.of(times, own, channel.values.rule)
-        B, K, r, _ = channel.values.shape
-        if channel.kind == HELD:
-            values = channel.values.reshape(B, K, *shape)
-            return values if self.many and B > 1 else values[0]
-        values = channel.values.reshape(B, K, r, *shape)
-        return values if self.many else values[0]
+        part = self.parts[name]
+        held = not isinstance(part, Samples) and part.shape[2] == 1
+        values = _values(part)[:, :, 0] if held else _values(part)
+        values = values.reshape(*values.shape[:-1], *self.shapes[name])
+        each = self.many and (len(values) > 1 or not (held or isinstance(part, Samples)))
+        own = values if each else values[0]
+        return Samples.of(part.times, own, part.rule) if isinstance(part, Samples) else own
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.parts)
@@ -131,32 +97,26 @@ class Inputs(Mapping[str, Any]):
         return len(self.parts)
 
     @property
-    def channels(self) -> int:
-        """How many numbers all inputs are at one instant."""
-        return sum(map(size_of, self.shapes.values()))
-
-    @property
     def batch(self) -> int:
         """For how many trajectories inputs are given; with 1, one set serves all."""
-        return max((channel.batch for channel in self.parts.values()), default=1)
-
-    @property
-    def steps(self) -> int | None:
-        """How many steps the inputs last; None if their times decide that."""
-        return min((k for channel in self.parts.values() if (k := channel.steps) is not None), default=None)
+        return max((len(_values(part)) for part in self.parts.values()), default=1)
 
     @property
     def sampled(self) -> bool:
-        return any(channel.kind == SAMPLES for channel in self.parts.values())
+        return any(isinstance(part, Samples) for part in self.parts.values())
 
     @property
     def steady(self) -> bool:
         """Whether the inputs are constant within a step."""
-        return all(channel.kind == HELD for channel in self.parts.values())
+        return all(not isinstance(part, Samples) and part.shape[2] == 1 for part in self.parts.values())
 
     def part(self, begin: int, end: int) -> Inputs:
         """The inputs of some trajectories."""
-        return replace(self, parts={name: channel.part(begin, end) for name, channel in self.parts.items()})
+        parts: dict[str, Array | Samples] = {}
+        for name, part in self.parts.items():
+            own = _values(part)[begin:end] if len(_values(part)) > 1 else _values(part)
+            parts[name] = Samples.of(part.times, own, part.rule) if isinstance(part, Samples) else own
+        return replace(self, parts=parts)
 
     def alone(self, i: int) -> Inputs:
         """The inputs of one trajectory of an ensemble."""
@@ -165,8 +125,6 @@ class Inputs(Mapping[str, Any]):
     def __getstate__(self) -> dict[str, Any]:
         """What travels to other processes: not the table, which is made again."""
         return {name: value for name, value in self.__dict__.items() if name != "_table"}
-
-    # ------------------------------------------------------------------------------------------ at the points of steps
 
     def along(self, t: Any, h: Any, first: int, count: int, c: Array) -> Array:
         """The inputs in steps first … first + count of a run that begins at t with steps h: (B, count, len(c) or 1,
@@ -178,25 +136,14 @@ class Inputs(Mapping[str, Any]):
             if table is not None and begin >= 0 and begin + count <= table.shape[1]:
                 return table[:, begin : begin + count]
         times = t + self.reals.array(np.arange(first, first + count)) * h
-        lengths = times * 0 + h
-        found = [self._of_all(channel, times, lengths, c) for channel in self.parts.values()]
-        shape = self.batch, count, len(c)
-        return np.concatenate([np.broadcast_to(x, (*shape, x.shape[3])) for x in found], axis=3)
-
-    def _of_all(self, channel: Channel, t: Array, h: Array, c: Array) -> Array:
-        """One input of all trajectories, (B, K, len(c), size)."""
-        if isinstance(channel.values, Samples):
-            return np.moveaxis(channel.values.at(_places(channel.values, t, h, c), axis=1), 2, 0)
-        return np.stack([self._at(channel, t, h, c, np.full(len(t), i)) for i in range(channel.batch)])
+        return np.stack([self.nodes(times, h, c, np.full(count, i)) for i in range(self.batch)])
 
     @cached_property
     def _table(self) -> Array | None:
         """All numbers that are given step by step, (B, K, r or 1, channels); None where there are samples."""
+        arrays = [part for part in self.parts.values() if not isinstance(part, Samples)]
         if self.sampled:
             return None
-        arrays = [channel.values for channel in self.parts.values() if not isinstance(channel.values, Samples)]
-        if len(arrays) == 1:
-            return np.ascontiguousarray(arrays[0])
         steps, points = min(array.shape[1] for array in arrays), max(array.shape[2] for array in arrays)
         cut = [np.broadcast_to(x[:, :steps], (self.batch, steps, points, x.shape[3])) for x in arrays]
         return np.ascontiguousarray(np.concatenate(cut, axis=3))
@@ -207,153 +154,162 @@ class Inputs(Mapping[str, Any]):
         h may be one length or (K,); `who` tells the trajectory of each. The middle of a step decides to which step of
         the run it belongs.
         """
-        lengths = np.broadcast_to(np.asarray(h, dtype=t.dtype), t.shape)
-        whose = np.zeros(len(t), np.intp) if who is None else who
-        return np.concatenate([self._at(channel, t, lengths, c, whose) for channel in self.parts.values()], axis=2)
-
-    def _at(self, channel: Channel, t: Array, h: Array, c: Array, who: NDArray[np.intp]) -> Array:
-        own = who if channel.batch > 1 else np.zeros_like(who)
-        if isinstance(channel.values, Samples):
-            places = _places(channel.values, t, h, c)
-            return channel.values.at(places, axis=1, who=np.broadcast_to(own[:, None], places.shape))
+        h = np.broadcast_to(np.asarray(h, dtype=t.dtype), t.shape)
         k = np.floor(((t + h / 2 - self.t0) / self.h).astype(float)).astype(int)
-        k = np.clip(k, 0, channel.values.shape[1] - 1)
-        values = channel.values[own, k]
-        if channel.kind == HELD:
-            return np.asarray(np.broadcast_to(values, (len(t), len(c), values.shape[2])))
-        begin = ((t - self.t0) - self.reals.array(k) * self.h) / self.h
-        weights = lagrange(self.c, begin[:, None] + (h / self.h)[:, None] * c)
-        between = np.einsum("kij,kjm->kim", weights, values)
-        if len(c) != len(self.c):
-            return between
-        whole = (np.abs(begin.astype(float)) <= SAME) & (np.abs((h / self.h - 1).astype(float)) <= SAME)
-        return np.where(whole[:, None, None], values, between)
+        found = []
+        for part in self.parts.values():
+            own = _rows_of(part, t, who)
+            if isinstance(part, Samples):
+                inner = np.clip(c, INSIDE, 1 - INSIDE) if part.rule == "previous" else c
+                places = np.asarray(t[:, None] + h[:, None] * inner)
+                found.append(part.at(places, axis=1, who=np.broadcast_to(own[:, None], places.shape)))
+                continue
+            step = np.clip(k, 0, part.shape[1] - 1)
+            begin = ((t - self.t0) - self.reals.array(step) * self.h) / self.h
+            values, places = part[own, step], begin[:, None] + (h / self.h)[:, None] * c
+            between = self._between(values, places)
+            if values.shape[1] == len(c):  # rounding of times does not change the values of whole steps
+                whole = (abs(begin.astype(float)) <= SAME) & (abs((h / self.h - 1).astype(float)) <= SAME)
+                between = np.where(whole[:, None, None], values, between)
+            found.append(between)
+        return np.concatenate(found, axis=2)
 
     def instant(self, t: Array, who: NDArray[np.intp] | None = None) -> Array:
         """The inputs at times, (K, channels): in the step that begins there; at the end of a run in the last step."""
-        nothing = t * 0
-        k = np.floor(((t - self.t0) / self.h).astype(float) + SAME)
-        last = np.inf if self.steps is None else self.steps - 1
-        within = self.t0 + self.reals.array(np.clip(k, 0, last)) * self.h
-        whose = np.zeros(len(t), np.intp) if who is None else who
+        k = np.floor(((t - self.t0) / self.h).astype(float) + SAME).astype(int)
         found = []
-        for channel in self.parts.values():
-            if channel.kind == SAMPLES:
-                found.append(self._at(channel, t, nothing, np.zeros(1), whose)[:, 0])
+        for part in self.parts.values():
+            own = _rows_of(part, t, who)
+            if isinstance(part, Samples):
+                found.append(part.at(t, axis=1, who=own))
             else:
-                place = ((t - within) / self.h)[:, None]
-                found.append(self._in_step(channel, within, place, whose))
+                step = np.clip(k, 0, part.shape[1] - 1)
+                place = ((t - (self.t0 + self.reals.array(step) * self.h)) / self.h)[:, None]
+                found.append(self._between(part[own, step], place)[:, 0])
         return np.concatenate(found, axis=1)
 
-    def _in_step(self, channel: Channel, t: Array, place: Array, who: NDArray[np.intp]) -> Array:
-        """One input at one place of each of the run's steps that begin at t."""
-        if channel.kind == HELD:
-            return self._at(channel, t, t * 0 + self.h, np.zeros(1), who)[:, 0]
-        values = self._at(channel, t, t * 0 + self.h, self.c, who)
-        return np.einsum("kj,kjm->km", lagrange(self.c, place)[:, 0], values)
-
-    # -------------------------------------------------------------------------------------------------------- on disk
+    def _between(self, values: Array, places: Array) -> Array:
+        """Values (K, r, size) of K steps at places (K, points) in these: on the polynomial through those at nodes."""
+        if values.shape[1] == 1:
+            return np.broadcast_to(values, (*places.shape, values.shape[2]))
+        return np.einsum("kij,kjm->kim", lagrange(self.c, places), values)
 
     def record(self) -> dict[str, Any]:
-        """What a file's header says about the inputs."""
-        rules = {n: x.values.rule if isinstance(x.values, Samples) else None for n, x in self.parts.items()}
-        return {name: [channel.kind, rules[name]] for name, channel in self.parts.items()}
+        """What a file's header says about the inputs: the rule of each that has samples."""
+        return {name: part.rule if isinstance(part, Samples) else None for name, part in self.parts.items()}
 
     def arrays(self) -> dict[str, Array]:
         """The arrays that a file has beside its header; numbers with more digits than float64 are text."""
-        found: dict[str, Array] = {}
-        for k, channel in enumerate(self.parts.values()):
-            if isinstance(channel.values, Samples):
-                found |= {f"input_{k}": channel.values.values, f"input_times_{k}": channel.values.times}
-            else:
-                found[f"input_{k}"] = channel.values
+        found = {f"input_{k}": _values(part) for k, part in enumerate(self.parts.values())}
+        found |= {f"input_times_{k}": x.times for k, x in enumerate(self.parts.values()) if isinstance(x, Samples)}
         if isinstance(self.reals, Digits):
             found = {name: np.array(to_texts(values), dtype=str) for name, values in found.items()}
         return found
 
 
-def _places(samples: Samples, t: Array, h: Array, c: Array) -> Array:
-    """The times at which samples are evaluated: at the points of steps; samples that jump, inside the steps."""
-    inner = np.clip(c, INSIDE, 1 - INSIDE) if samples.rule == "previous" else c
-    return np.asarray(t[:, None] + h[:, None] * inner)
+def _values(part: Array | Samples) -> Array:
+    return part.values if isinstance(part, Samples) else part
 
 
-# ------------------------------------------------------------------------------------------------------ what was given
+def _rows_of(part: Array | Samples, t: Array, who: NDArray[np.intp] | None) -> NDArray[np.intp]:
+    """Which of the trajectories' values count at each of the times."""
+    return np.zeros(len(t), np.intp) if who is None or len(_values(part)) == 1 else who
+
+
+def _shared_batch(inputs: Inputs) -> Inputs:
+    sizes = {name: len(_values(part)) for name, part in inputs.parts.items() if len(_values(part)) > 1}
+    if len(set(sizes.values())) > 1:
+        raise ValueError(f"the inputs are those of different numbers of trajectories: {sizes}")
+    return inputs
+
+
+def points_of(method: Method, reals: Reals) -> tuple[Array, Array | str]:
+    """The places in a step, in parts of h, that a method evaluates; the nodes that may have own values, or why none."""
+    if isinstance(method, Composition):
+        parts = np.array([float(x) for x in method.parts])
+        begins = np.concatenate([[0.0], np.cumsum(parts)[:-1]])
+        points = (begins[:, None] + parts[:, None] * method.root.table.c).ravel()
+        return points, (
+            f"{method.name} is a composition, whose steps go forth and back over each other. Give values that are held "
+            "in each whole step, or la.Samples"
+        )
+    if not isinstance(method, Galerkin):
+        return np.array([0.0, 0.5, 1.0]), (
+            f"the stages of {method.name} are at the start, twice in the middle and at the end of a step, so that each "
+            "step would share values with the next. Give values that are held in each step, or la.Samples"
+        )
+    if reals.digits is None:
+        return method.table.c, method.table.c
+    c = np.array(method.exact_table(reals.digits + 10)["c"], dtype=object)
+    return c, c
 
 
 def read_inputs(
-    given: Mapping[str, Any] | None,
-    shapes: Mapping[str, tuple[int, ...]],
-    name: str,
-    reals: Reals,
-    t0: Any,
-    h: Any,
-    steps: int,
-    points: Array,
-    nodes: Array | str,
-    many: bool,
+    given: Mapping[str, Any] | None, system: Any, method: Method, reals: Reals, t0: Any, h: Any, steps: int, many: bool
 ) -> Inputs | None:
-    """What a run was given, checked; None where the system has no inputs.
-
-    points   where in a step the method looks, in parts of h
-    nodes    the nodes for which values may be given, or why there are none
-    """
+    """What a run was given, checked; None where the system has no inputs."""
+    shapes: Shapes = system.inputs
+    if given:
+        system.check_inputs()
     if not isinstance(given, Mapping | None):
         raise TypeError(f"inputs must map names to values, as in inputs={{'u': U}}; got {given!r}")
-    unknown = [key for key in given or {} if key not in shapes]
-    missing = [key for key in shapes if key not in (given or {})]
-    if unknown:
+    if unknown := [key for key in given or {} if key not in shapes]:
         has = f"it has {', '.join(map(repr, shapes))}" if shapes else "la.Lagrangian(…, force=F, inputs={…}) has"
-        raise ValueError(f"{name} has no input {unknown[0]!r}; {has}")
-    if missing:
+        raise ValueError(f"{system.name} has no input {unknown[0]!r}; {has}")
+    if missing := [key for key in shapes if key not in (given or {})]:
         raise ValueError(
-            f"{name} is driven by {', '.join(map(repr, missing))}: give inputs={{{missing[0]!r}: U}}, an array of "
-            f"shape {_wanted(shapes[missing[0]], steps)}, held in each step, or la.Samples(times, values, rule)"
+            f"{system.name} is driven by {', '.join(map(repr, missing))}: give inputs={{{missing[0]!r}: U}}, an array "
+            f"of shape {_wanted(shapes[missing[0]], steps)}, held in each step, or la.Samples(times, values, rule)"
         )
-    if not shapes:
+    if not given:
         return None
-    assert given is not None
-    parts = {key: _channel(key, given[key], shape, reals, steps, nodes, many) for key, shape in shapes.items()}
-    c = points if isinstance(nodes, str) else nodes
-    found = Inputs(dict(shapes), parts, t0, h, c, reals, many)
-    sizes = {key: channel.batch for key, channel in parts.items() if channel.batch > 1}
-    if len(set(sizes.values())) > 1:
-        raise ValueError(f"the inputs are those of different numbers of trajectories: {sizes}")
+    points, nodes = points_of(method, reals)
+    parts = {key: _part(key, given[key], shape, reals, steps, nodes, many) for key, shape in shapes.items()}
+    found = _shared_batch(Inputs(dict(shapes), parts, t0, h, points if isinstance(nodes, str) else nodes, reals, many))
     check_span(found, steps, points)
     return found
 
 
 def check_span(inputs: Inputs, steps: int, points: Array) -> None:
     """Refuse inputs that end before the run does."""
-    for name, channel in inputs.parts.items():
-        if isinstance(channel.values, Samples):
+    for name, part in inputs.parts.items():
+        if isinstance(part, Samples):
             ends = [inputs.t0, inputs.t0 + steps * inputs.h]
             ends += [t + x * inputs.h for t in (ends[0], ends[1] - inputs.h) for x in (min(points), max(points))]
-            low, high, known = min(ends), max(ends), channel.values
-            slack = SLACK * (known.end - known.start)
-            if low < known.start - slack or high > known.end + slack:
+            low, high, slack = min(ends), max(ends), SLACK * (part.end - part.start)
+            if low < part.start - slack or high > part.end + slack:
                 raise ValueError(
-                    f"the samples of input {name!r} reach from t = {known.start:g} to {known.end:g}, the run from "
+                    f"the samples of input {name!r} reach from t = {part.start:g} to {part.end:g}, the run from "
                     f"{float(low):g} to {float(high):g}: give samples for all of it"
                 )
-        elif channel.steps is not None and channel.steps < steps:
+        elif part.shape[1] < steps:
             raise ValueError(
-                f"input {name!r} lasts {channel.steps} steps, the run {steps}: give a value for each, an array of "
+                f"input {name!r} lasts {part.shape[1]} steps, the run {steps}: give a value for each, an array of "
                 f"shape {_wanted(inputs.shapes[name], steps)}"
             )
 
 
-def _wanted(shape: tuple[int, ...], steps: Any, r: int | None = None, many: bool = False) -> str:
-    parts = [*(["B"] if many else []), steps, *([] if r is None else [r]), *shape]
-    return f"({', '.join(map(str, parts))}{',' if len(parts) == 1 else ''})"
+def _wanted(shape: tuple[int, ...], *ahead: Any) -> str:
+    parts = [str(k) for k in (*ahead, *shape)]
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
 
 
-def _channel(
+def _part(
     name: str, given: Any, shape: tuple[int, ...], reals: Reals, steps: int, nodes: Array | str, many: bool
-) -> Channel:
-    d, size = len(shape), size_of(shape)
+) -> Array | Samples:
+    """One input as `Inputs.parts` has it, checked."""
+    size, r = size_of(shape), 0 if isinstance(nodes, str) else len(nodes)
     if isinstance(given, Samples):
-        return Channel(SAMPLES, _sampled(name, given.rounded(reals), shape, many))
+        samples = given.rounded(reals)
+        m, values = len(samples.times), samples.values
+        each = many and values.shape[1:] == (m, *shape)
+        if values.shape != (m, *shape) and not each:
+            own = f", or {_wanted(shape, 'B', m)} for each trajectory its own" if many else ""
+            raise ValueError(
+                f"input {name!r}, of shape {shape}, takes samples with values of shape {_wanted(shape, m)}{own}; got "
+                f"{values.shape}"
+            )
+        return Samples.of(samples.times, values.reshape(len(values) if each else 1, m, size), samples.rule)
     if callable(given):
         raise TypeError(
             f"input {name!r} must be an array or la.Samples; got the function {given!r}. Write a known function of "
@@ -363,16 +319,12 @@ def _channel(
         values = reals.array(given)
     except (TypeError, ValueError) as error:
         raise TypeError(f"input {name!r} must be an array of numbers, or la.Samples; got {given!r} ({error})") from None
+    ahead = ("B",) if many else ()
     shown = f"an array of shape {_wanted(shape, steps)}, held in each step"
-    if not isinstance(nodes, str):
-        shown += f", of shape {_wanted(shape, steps, len(nodes))}, at the nodes of the method"
-    if many:
-        shown = (
-            f"for all trajectories {shown.split(', of shape')[0]}, for each its own {_wanted(shape, steps, None, True)}"
-        )
-        if not isinstance(nodes, str):
-            shown += f", and at the nodes of the method {_wanted(shape, steps, len(nodes), True)}, B = 1 for all"
-    if values.shape[values.ndim - d :] != shape or not 1 <= values.ndim - d <= (3 if many else 2):
+    shown += f", or {_wanted(shape, 'B', steps)} for each trajectory its own" if many else ""
+    shown += f", or of shape {_wanted(shape, *ahead, steps, r)}, at the nodes of the method" if r else ""
+    axes = values.ndim - len(shape)
+    if values.shape[max(axes, 0) :] != shape or not 1 <= axes <= (3 if many else 2):
         hint = f". An input of length 1 is a vector: write U[:, None] for it, or declare inputs={{{name!r}: ()}}"
         raise ValueError(
             f"input {name!r}, of shape {shape}, takes {shown}, or la.Samples; got an array of shape {values.shape}"
@@ -380,65 +332,41 @@ def _channel(
         )
     if not all_finite(values):
         raise ValueError(f"input {name!r} must be finite; some of its numbers are NaN or infinite")
-    axes = values.ndim - d
-    held = axes == 1 or (many and axes == 2)
     if not many or axes == 1:
         values = values[None]
-    if held:
-        return Channel(HELD, values.reshape(*values.shape[:2], 1, size))
+    if axes == 1 or (many and axes == 2):
+        return values.reshape(*values.shape[:2], 1, size)
     if isinstance(nodes, str):
         raise ValueError(f"input {name!r} has values at nodes, shape {values.shape[1:]}: {nodes}")
-    if values.shape[2] != len(nodes):
+    if values.shape[2] != r:
         raise ValueError(
-            f"input {name!r} takes {shown}; got {values.shape[2]} values in a step, while the method has "
-            f"{len(nodes)} nodes"
+            f"input {name!r} takes {shown}; got {values.shape[2]} values in a step, while the method has {r} nodes"
         )
-    return Channel(NODES, values.reshape(*values.shape[:2], len(nodes), size))
-
-
-def _sampled(name: str, samples: Samples, shape: tuple[int, ...], many: bool) -> Samples:
-    """Samples with values (B, m, size)."""
-    m, values = len(samples.times), samples.values
-    alone, own = values.shape == (m, *shape), many and values.shape[1:] == (m, *shape)
-    if not alone and not own:
-        each = f", or (B, {', '.join(map(str, (m, *shape)))}) for each trajectory its own" if many else ""
-        raise ValueError(
-            f"input {name!r}, of shape {shape}, takes samples with values of shape {_wanted(shape, m)}{each}; got "
-            f"{values.shape}"
-        )
-    return Samples.of(samples.times, values.reshape(1 if alone else len(values), m, size_of(shape)), samples.rule)
+    return values.reshape(*values.shape[:2], r, size)
 
 
 def from_record(
-    record: Any, arrays: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], t0: Any, h: Any, c: Array,
-    reals: Reals, many: bool,
-) -> Inputs | None:  # fmt: skip
+    record: Any, arrays: Mapping[str, Any], shapes: Shapes, t0: Any, h: Any, c: Array, reals: Reals, many: bool
+) -> Inputs | None:
     """The inputs that a file keeps. Everything in it is checked."""
     if not shapes:
         return None
     found = mapping(record, "inputs")
     if list(found) != list(shapes):
         raise ValueError(f"inputs must be those of the system, {list(shapes)}; got {list(found)}")
-    parts = {}
+    parts: dict[str, Array | Samples] = {}
     for k, (name, shape) in enumerate(shapes.items()):
-        kind, rule = listing(found[name], f"input {name!r}", 2)
-        values = _numbers(arrays, f"input_{k}", reals)
-        size = size_of(shape)
-        if kind == SAMPLES and rule in RULES and values.ndim == 3 and values.shape[2] == size:
+        values, rule, size = _numbers(arrays, f"input_{k}", reals), found[name], size_of(shape)
+        ends = [(1, size), (len(c), size)] if rule is None else [(size,)]
+        if rule not in (None, *RULES) or values.shape[2:] not in ends:
+            raise ValueError(f"input {name!r}: {rule!r} of shape {values.shape} is none of this run")
+        parts[name] = values
+        if rule is not None:
             times = _numbers(arrays, f"input_times_{k}", reals)
-            if times.shape != values.shape[1:2]:
-                raise ValueError(f"input {name!r} has {len(times)} times for values of shape {values.shape}")
-            if not all(a < b for a, b in pairwise(times)) or len(times) < 2:
-                raise ValueError(f"the times of input {name!r} must be at least two, and ascending")
-            parts[name] = Channel(SAMPLES, Samples.of(times, values, rule))
-            continue
-        points = 1 if kind == HELD else len(c)
-        if kind not in (HELD, NODES) or values.ndim != 4 or values.shape[2:] != (points, size):
-            raise ValueError(f"input {name!r}: {text(kind, 'its kind')!r} of shape {values.shape} is none of this run")
-        parts[name] = Channel(kind, values)
-    if len({x.batch for x in parts.values() if x.batch > 1}) > 1:
-        raise ValueError("the inputs are those of different numbers of trajectories")
-    return Inputs(dict(shapes), parts, t0, h, c, reals, many)
+            if times.shape != values.shape[1:2] or len(times) < 2 or not all(a < b for a, b in pairwise(times)):
+                raise ValueError(f"the times of input {name!r} must be {values.shape[1:2]}, at least two, and ascend")
+            parts[name] = Samples.of(times, values, rule)
+    return _shared_batch(Inputs(dict(shapes), parts, t0, h, c, reals, many))
 
 
 def _numbers(arrays: Mapping[str, Any], name: str, reals: Reals) -> Array:
@@ -457,16 +385,15 @@ def shapes_from(record: Any) -> dict[str, tuple[int, ...]]:
     """The shapes of a system's inputs, from a file's header."""
     found = {}
     for name, shape in mapping(record, "inputs").items():
-        found[text(name, "an input's name")] = tuple(
-            integer(k, f"the shape of input {name!r}", 1, MOST_CHANNELS) for k in listing(shape, "a shape")
-        )
+        sizes = (integer(k, f"the shape of input {name!r}", 1, MOST_CHANNELS) for k in listing(shape, "a shape"))
+        found[text(name, "an input's name")] = tuple(sizes)
     return shapes_of(found)
 
 
-def flat(inputs: Mapping[str, Any] | Array | None, shapes: Mapping[str, tuple[int, ...]], count: int, name: str) -> Any:
+def flat(inputs: Mapping[str, Any] | Array | None, shapes: Shapes, count: int, name: str) -> Any:
     """Values of all inputs at so many states, (count, channels): by name, one for all or a row for each."""
-    size = sum(map(size_of, shapes.values()))
     if isinstance(inputs, np.ndarray):
+        size = sum(map(size_of, shapes.values()))
         if inputs.shape[-1:] != (size,):
             raise ValueError(f"the flat array of {name}'s inputs has {size} columns; got shape {inputs.shape}")
         return np.broadcast_to(inputs, (count, size))
@@ -474,11 +401,10 @@ def flat(inputs: Mapping[str, Any] | Array | None, shapes: Mapping[str, tuple[in
     if set(given) != set(shapes):
         what = f"has the inputs {', '.join(map(repr, shapes))}" if shapes else "has no inputs"
         raise ValueError(f"{name} {what}: give values of just these, by name; got {sorted(given) or 'none'}")
-    rows: Sequence[Array] = [_rows(key, np.asarray(given[key], float), shape, count) for key, shape in shapes.items()]
-    return np.concatenate([np.zeros((count, 0)), *rows], axis=1)
-
-
-def _rows(name: str, value: Array, shape: tuple[int, ...], count: int) -> Array:
-    if value.shape not in (shape, (count, *shape)):
-        raise ValueError(f"input {name!r} has shape {shape}, or ({count}, …) with a row for each; got {value.shape}")
-    return np.broadcast_to(value, (count, *shape)).reshape(count, size_of(shape))
+    rows = [np.zeros((count, 0))]
+    for key, shape in shapes.items():
+        value = np.asarray(given[key], float)
+        if value.shape not in (shape, (count, *shape)):
+            raise ValueError(f"input {key!r} has shape {shape}, or ({count}, …) with a row for each; got {value.shape}")
+        rows.append(np.broadcast_to(value, (count, *shape)).reshape(count, size_of(shape)))
+    return np.concatenate(rows, axis=1)

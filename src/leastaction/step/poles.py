@@ -32,7 +32,7 @@ counts at every node, as with Gauss' rules. Only these leave cyclic coordinates 
 at N digits, are solved by iterations of all coordinates, which ask nothing of what lies between two nodes: their steps
 may leap over a pole. If r > s, m_c,i is not p_c. The matrix of the cyclic velocities, Σ_i b_i l_μ′ l_ν′ M_cc,i, stays
 definite where a node is at a pole, as long as s others are not. So nodes may pass poles on the branch from h → 0, and
-only the energy tells that such a step is too coarse (`run.balance`).
+only the energy tells that such a step is too coarse (`run.motion_checks`).
 """
 
 from __future__ import annotations

@@ -69,7 +69,6 @@ class Samples:
             raise ValueError(f"the rule of samples must be one of {', '.join(map(repr, RULES))}; got {rule!r}")
         self.given, self.rule = (times, values), rule
         self.times, self.values = self._read(FLOAT64)
-        self.start, self.end = float(self.times[0]), float(self.times[-1])
 
     def _read(self, reals: Reals) -> tuple[NDArray[Any], NDArray[Any]]:
         """Times and values, checked, in this arithmetic."""
@@ -83,9 +82,7 @@ class Samples:
                 raise ValueError(f"the {what} of samples must be finite; some are NaN or infinite")
         t, u = arrays
         if t.ndim != 1 or len(t) < 2 or not all(a < b for a, b in pairwise(t)):
-            raise ValueError(
-                f"sample times must be at least two, in one dimension, and ascending; got {_shown(self.given[0])}"
-            )
+            raise ValueError(f"sample times must be at least two, in one dimension, and ascending; got {str(t)[:80]}")
         if len(t) not in u.shape[:2]:
             raise ValueError(
                 f"samples at {len(t)} times must have values of shape ({len(t)}, …), one for each time, or "
@@ -98,8 +95,15 @@ class Samples:
         """From numbers that are known to be samples."""
         found = cls.__new__(cls)
         found.given, found.rule, found.times, found.values = (times, values), rule, times, values
-        found.start, found.end = float(times[0]), float(times[-1])
         return found
+
+    @property
+    def start(self) -> float:
+        return float(self.times[0])
+
+    @property
+    def end(self) -> float:
+        return float(self.times[-1])
 
     def rounded(self, reals: Reals) -> Samples:
         """The same samples in another arithmetic."""
@@ -109,12 +113,12 @@ class Samples:
         """The values at one time or many, shape t.shape + …, all of them within the samples."""
         asked = np.asarray(t, dtype=self.times.dtype)
         slack = SLACK * (self.end - self.start)
-        for end in (asked.min(), asked.max()) if asked.size else ():
-            if not self.start - slack <= end <= self.end + slack:
-                raise ValueError(
-                    f"the samples are known from t = {self.start:g} to {self.end:g}; the run asks for "
-                    f"t = {float(end):g}"
-                )
+        outside = asked[(asked < self.start - slack) | (asked > self.end + slack)]
+        if outside.size:
+            raise ValueError(
+                f"the samples are known from t = {self.start:g} to {self.end:g}; the run asks for "
+                f"t = {float(outside.flat[0]):g}"
+            )
         return np.asarray(self.at(asked))
 
     def at(self, t: NDArray[Any], axis: int = 0, who: NDArray[np.intp] | None = None) -> NDArray[Any]:
@@ -131,10 +135,9 @@ class Samples:
         k = np.minimum(k, len(times) - 2)
         place = k if who is None else (k, who)
         x = np.reshape(t - times[k], (*np.shape(t), *[1] * (values.ndim - (1 if who is None else 2))))
-        powers = self._coefficients(axis)
-        found = powers[-1][place]
-        for coefficient in powers[-2::-1]:
-            found = found * x + coefficient[place]
+        *lower, found = (coefficient[place] for coefficient in self._coefficients(axis))
+        for coefficient in lower[::-1]:
+            found = found * x + coefficient
         return np.asarray(found)
 
     def _coefficients(self, axis: int) -> list[NDArray[Any]]:
@@ -145,7 +148,7 @@ class Samples:
             chord = (u[1:] - u[:-1]) / d
             self._known[axis] = [u[:-1], chord]
             if self.rule == "cubic":
-                slope = _spline_slopes(self.times, u)
+                slope = _spline_slopes(self.times, u, d, chord)
                 left, right = (slope[:-1] - chord) / d, (slope[1:] - chord) / d
                 self._known[axis] = [u[:-1], slope[:-1], -(2 * left + right), (left + right) / d]
         return self._known[axis]
@@ -161,35 +164,32 @@ class Samples:
         )
 
 
-def _spline_slopes(t: NDArray[Any], u: NDArray[Any]) -> NDArray[Any]:
-    """The slopes at the knots of the cubic spline through u(t), in any arithmetic.
+def _spline_slopes(t: NDArray[Any], u: NDArray[Any], d: NDArray[Any], s: NDArray[Any]) -> NDArray[Any]:
+    """The slopes at the knots of the cubic spline through u(t) without a knot at the second and the last but one time,
+    in any arithmetic: from the lengths d_j = t_{j+1} − t_j and the slopes s_j of the chords.
 
-    With d_j = t_{j+1} − t_j and the chords' slopes s_j, two continuous derivatives ask for
-    d_j u′_{j−1} + 2 (d_{j−1} + d_j) u′_j + d_{j−1} u′_{j+1} = 3 (d_j s_{j−1} + d_{j−1} s_j), and no knot at t_1 for
-    d_1 u′_0 + (d_0 + d_1) u′_1 = ((3 d_0 + 2 d_1) d_1 s_0 + d_0² s_1)/(d_0 + d_1); likewise at the end. Through two or
-    three samples that is the line or the parabola.
+    Two continuous derivatives ask for d_j u′_{j−1} + 2 (d_{j−1} + d_j) u′_j + d_{j−1} u′_{j+1} = 3 (d_j s_{j−1} +
+    d_{j−1} s_j), and no knot at t_1 for d_1 u′_0 + (d_0 + d_1) u′_1 = ((3 d_0 + 2 d_1) d_1 s_0 + d_0² s_1)/(d_0 + d_1);
+    likewise at the end. Through two or three samples that is the line or the parabola.
     """
-    m, wide = len(t), (-1, *[1] * (u.ndim - 1))
-    d = t[1:] - t[:-1]
-    D = d.reshape(wide)
-    s = (u[1:] - u[:-1]) / D
+    m = len(t)
     if m == 2:
         return np.concatenate([s, s])
     if m == 3:
-        bend = (s[1:] - s[:1]) / (d[0] + d[1])
-        return np.concatenate([s[:1] - bend * d[0], s[:1] + bend * d[0], s[1:] + bend * d[1]])
-    first, last = d[0] + d[1], d[-1] + d[-2]
-    lower = np.concatenate([d[1:], [last]])
-    middle = np.concatenate([[d[1]], 2 * (d[:-1] + d[1:]), [d[-2]]])
-    upper = np.concatenate([[first], d[:-1]])
-    begin = ((d[0] + 2 * first) * d[1] * s[:1] + d[0] ** 2 * s[1:2]) / first
-    end = ((d[-1] + 2 * last) * d[-2] * s[-1:] + d[-1] ** 2 * s[-2:-1]) / last
-    right = np.concatenate([begin, 3 * (D[1:] * s[:-1] + D[:-1] * s[1:]), end])
+        bend = (s[1:] - s[:1]) / (t[2] - t[0])
+        return np.concatenate([s[:1] - bend * d[:1], s[:1] + bend * d[:1], s[1:] + bend * d[1:]])
+    ends = []
+    for (near, far), (one, other) in ((d[:2], s[:2]), (d[:-3:-1], s[:-3:-1])):
+        ends.append(((3 * near + 2 * far) * far * one + near**2 * other) / (near + far))
+    right = np.concatenate([ends[:1], 3 * (d[1:] * s[:-1] + d[:-1] * s[1:]), ends[1:]])
+    d = d.ravel()
+    lower = np.concatenate([d[1:], [d[-1] + d[-2]]])
+    middle = np.concatenate([d[1:2], 2 * (d[:-1] + d[1:]), d[-2:-1]])
+    upper = np.concatenate([[d[0] + d[1]], d[:-1]])
     if t.dtype != object:
         from scipy.linalg import solve_banded
 
-        zero = np.zeros(1)
-        bands = np.stack([np.concatenate([zero, upper]), middle, np.concatenate([lower, zero])])
+        bands = np.stack([np.append(0.0, upper), middle, np.append(lower, 0.0)])
         return np.asarray(solve_banded((1, 1), bands, right.reshape(m, -1))).reshape(right.shape)
     for j in range(1, m):
         ratio = lower[j - 1] / middle[j - 1]
@@ -199,8 +199,3 @@ def _spline_slopes(t: NDArray[Any], u: NDArray[Any]) -> NDArray[Any]:
     for j in range(m - 2, -1, -1):
         right[j] = (right[j] - upper[j] * right[j + 1]) / middle[j]
     return right
-
-
-def _shown(times: Any) -> str:
-    shown = repr(times)
-    return shown if len(shown) <= 80 else shown[:80] + "…"

@@ -24,16 +24,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.disk import UNFINISHED, is_held, lock
+from leastaction.errors import StoreError
 from leastaction.reading import require_regular
 from leastaction.store.checkpoint import Checkpoint
-from leastaction.store.errors import StoreError
 from leastaction.store.header import check_header, checksum, interpreting, to_json
 
-FORMATS = {"path": 9, "ensemble": 9}
+FORMATS = {"path": 10, "ensemble": 10}
 SAFE = "the run up to its last checkpoint is safe, and la.resume goes on from there"
 
 
-class Layout(NamedTuple):
+class ArrayLayout(NamedTuple):
     """How an array lies on disk: cut along its first axes into chunks of these lengths; `fill` if not written."""
 
     shape: tuple[int, ...]
@@ -57,7 +57,7 @@ class Archive:
     @classmethod
     @contextmanager
     def creating(
-        cls, path: Path, header: Mapping[str, Any], arrays: Mapping[str, Layout], begin: Callable[[Archive], None]
+        cls, path: Path, header: Mapping[str, Any], arrays: Mapping[str, ArrayLayout], begin: Callable[[Archive], None]
     ) -> Iterator[Archive]:
         """A new archive with these arrays, its lock held; `begin` writes its first checkpoint. An archive that is there
         already is left alone.
@@ -106,7 +106,7 @@ class Archive:
         except StoreError as error:
             raise StoreError(f"{error}. It holds the system; {rest}") from error
 
-    def _add(self, name: str, layout: Layout) -> None:
+    def _add(self, name: str, layout: ArrayLayout) -> None:
         """A new array, its chunks compressed and each with a checksum."""
         self._group.create_array(
             name,

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.disk import replacing, signature, signed_payload
+from leastaction.errors import StoreError
 from leastaction.reading import contents, entry, mapping, unpacked
-from leastaction.store.errors import StoreError
 
 _MAGIC = b"leastaction checkpoint\n"
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.errors import StoreError
 from leastaction.methods import Method, method
 from leastaction.numbers.notation import BINARY_NUMBER
 from leastaction.numbers.rounding import MOST_DIGITS, reals
@@ -25,7 +26,6 @@ from leastaction.reading import (
     real,
     text,
 )
-from leastaction.store.errors import StoreError
 
 LARGEST_CHUNK = 2**26  # the most bytes of a chunk that has more than one row
 

@@ -1,4 +1,4 @@
-"""What a user gives for a Lagrangian, checked: functions, the number of coordinates, parameters, constraints."""
+"""What a user gives for a system, checked: functions, the number of coordinates, parameters, constraints."""
 
 from __future__ import annotations
 

@@ -1,14 +1,13 @@
 """Lagrangian: the user's functions and their parameters, as a system that runs can step.
 
-What follows from it: its Programs (`programs`), mechanics at a state (`mechanics`), many states at once (`many`).
+What follows from it: its Programs (`programs`), and mechanics at a state or at many (`mechanics`).
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
 
@@ -16,32 +15,31 @@ from leastaction.backends.backend import Backend, backend
 from leastaction.backends.composed import ComposedStepper
 from leastaction.backends.fused.rk4 import rk4_program
 from leastaction.backends.galerkin import GalerkinStepper
-from leastaction.backends.native import fingerprint
 from leastaction.backends.rk4 import RK4Stepper
 from leastaction.backends.rows import Row
 from leastaction.backends.status import BRANCH, Failure
 from leastaction.backends.stepper import Start
+from leastaction.engine.long_steps import Scripted
 from leastaction.engine.run import Engine, engine
 from leastaction.engine.stepper import FormStepper
+from leastaction.engine.written import written
 from leastaction.errors import TraceError
-from leastaction.methods import Composition, Galerkin, Method, RungeKutta4
+from leastaction.methods import Composition, Galerkin, Method, RungeKutta4, require_member
 from leastaction.numbers.notation import to_texts
 from leastaction.program import Builder, Program
 from leastaction.reading import entry, integer, listing, mapping, numbers, text
 from leastaction.step.inputs import shapes_from, shapes_of
 from leastaction.systems.arguments import coordinate_names, degrees, fewer, takes_time, values_of
-from leastaction.systems.beginning import check_start
 from leastaction.systems.defaults import Usual
-from leastaction.systems.failures import explained
 from leastaction.systems.forces import DRIVEN, check_inputs, taken, total_force, with_inputs
-from leastaction.systems.many import Many
+from leastaction.systems.mechanics import Mechanics, check_start
 
 if TYPE_CHECKING:
     from leastaction.systems.sums import Sum
     from leastaction.systems.sums import Term as SumTerm
 
 
-class Lagrangian(Many, Usual):
+class Lagrangian(Mechanics, Usual):
     """A mechanical system: a Lagrangian L(q, v) or L(t, q, v), its parameters, forces and constraints.
 
     The function is ordinary NumPy. It is called once, to be traced. The library differentiates the trace exactly and
@@ -395,16 +393,20 @@ class Lagrangian(Many, Usual):
         """How so many trajectories side by side are stepped in float64 by one native function; None where a step is too
         long to be written out, and for methods outside the family.
         """
-        if isinstance(method, RungeKutta4) or os.environ.get("LEASTACTION_ENGINE") != "forms":
+        if isinstance(method, RungeKutta4):
             return None
-        root, phases = (method.root, len(method.parts)) if isinstance(method, Composition) else (method, 1)
-        return engine(self, root, width, energy=energy, phases=phases, varied=varied)
+        root = require_member(method.root, "a step in one native function")
+        return engine(self, root, width, energy=energy, phases=len(method.parts), varied=varied)
+
+    def scripted(self, method: Galerkin) -> Scripted:
+        """What the steps of a method ask of this system."""
+        return written(self, method)
 
     def backend(
         self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False
     ) -> Backend:  # fmt: skip
         """How the kernels and loops step this system where `engine` does not."""
-        return backend(self, method, lanes, energy, composed)
+        return backend(self, require_member(method, "a step of a Lagrangian"), lanes, energy, composed)
 
     def rk4(self, method: RungeKutta4) -> Program | None:
         """A step of RK4 as one Program; None if it cannot be written as one."""
@@ -417,14 +419,14 @@ class Lagrangian(Many, Usual):
         if isinstance(method, RungeKutta4):
             return RK4Stepper(self, method, start, row)
         if self.engine(method, varied=row.varied if row else 0) is not None:
-            return FormStepper(self, method, start, row)
+            return FormStepper(self, cast(Galerkin | Composition, method), start, row)
         if isinstance(method, Composition):
             return ComposedStepper(self, method, start, row)
-        return GalerkinStepper(self, method, start, row)
+        return GalerkinStepper(self, require_member(method, "a step of a Lagrangian"), start, row)
 
     def explain(self, failure: Failure, h: float) -> tuple[str, str]:
         """Why a step that failed so could not be done, and what to try; h is a smaller step."""
-        reason, advice = explained(failure, h)
+        reason, advice = super().explain(failure, h)
         if failure.stage == BRANCH and self.n > 2:
             advice += (
                 ". Parts that are alike, some of them at rest, as in a chain: write L as la.Lagrangian.sum, which "
@@ -446,14 +448,6 @@ class Lagrangian(Many, Usual):
             "inputs": shapes,
             **programs,
         }
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays that a file has beside the header: none."""
-        return {}
-
-    def machine(self) -> str:
-        """The facts about the machine that decide the last bits of a run in float64."""
-        return fingerprint()
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value}" for name, value in self.params.items())

@@ -9,7 +9,7 @@ multipliers   λ such that g̈ = 0 where constraints g(t, q) = 0 hold, G = ∂g/
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -17,14 +17,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.backends import points
+from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
 from leastaction.docstrings import documented
 from leastaction.errors import DegenerateLagrangianError
-from leastaction.numbers.rounding import FLOAT64, Reals
-from leastaction.program import Program
+from leastaction.numbers.rounding import all_finite
+from leastaction.program import Builder, Program
 from leastaction.step.inputs import flat
-from leastaction.systems.arguments import Given, Params, values_of
-from leastaction.systems.programs import Programs
-from leastaction.systems.regularity import is_regular
+from leastaction.systems.arguments import Given, Params
+from leastaction.systems.frequencies import fastest
+from leastaction.systems.programs import Parameters, Programs
 
 FloatArray = NDArray[np.float64]
 
@@ -34,57 +35,15 @@ POLE = (
     "beside it, or take coordinates without a pole there."
 )
 EVERYWHERE = "Give every coordinate a kinetic term, or eliminate the ones without."
+EQUILIBRATIONS = 24  # each one halves the remaining exponents
+DOMINANT = 1.999  # if a row whose diagonal is one sums up to less, the diagonal outweighs the other entries
+ORDINARY = 1e-100  # quotients of numbers between this and one over this do not overflow
 
 
-class Mechanics(Programs):
-    """Momenta, velocities, energies and accelerations of a system with parameters."""
-
-    _given: dict[str, Any]  # the parameters as they were given
-    _defaults: dict[str, NDArray[Any]]  # as arrays of floats
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """Names and default values of the parameters, as they were given."""
-        return dict(self._given)
-
-    @property
-    def params(self) -> dict[str, Any]:
-        """Names and default values of the parameters."""
-        return self.named(self.values())
-
-    def named(self, values: NDArray[Any]) -> dict[str, Any]:
-        """The flat array of `values`, by name."""
-        named, start = {}, 0
-        for name, default in self._defaults.items():
-            block = values[start : start + default.size].reshape(default.shape)
-            named[name] = block.item() if default.shape == () else block.copy()
-            start += default.size
-        return named
-
-    def values(self, params: Params | None = None, reals: Reals = FLOAT64) -> NDArray[Any]:
-        """The parameters as one flat array, defaults replaced by what `params` brings."""
-        if isinstance(params, np.ndarray):
-            size = self.program.inputs[-1][1]
-            if params.shape != (size,):
-                raise ValueError(f"the flat array of {self.name}'s parameters has shape ({size},), got {params.shape}")
-            return params
-        if not isinstance(params, Mapping | None):
-            raise TypeError(f"params must map names to values, as in dict(m=1.0); got {params!r}")
-        if not params and reals is FLOAT64:
-            return self._flat.copy()
-        merged = dict(self._defaults) if reals is FLOAT64 else values_of(self._given, reals)
-        for name, value in values_of(params or {}, reals).items():
-            if name not in merged:
-                raise ValueError(f"{self.name} has no parameter {name!r}; it has {sorted(merged) or 'none'}")
-            if value.shape != merged[name].shape:
-                raise ValueError(f"parameter {name!r} has shape {merged[name].shape}, got {value.shape}")
-            merged[name] = value
-        return np.concatenate([reals.array([]), *(value.ravel() for value in merged.values())])
-
-    @cached_property
-    def _flat(self) -> FloatArray:
-        """The defaults of the parameters, one after the other."""
-        return np.concatenate([np.zeros(0), *(value.ravel() for value in self._defaults.values())])
+class Mechanics(Programs, Parameters):
+    """Momenta, velocities, energies and accelerations of a system with parameters: at a state or at several with the
+    same parameters, and, for runs, of many states each with its own.
+    """
 
     @documented("states_v", "t", "params")
     def momentum(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
@@ -128,7 +87,7 @@ class Mechanics(Programs):
         >>> relativistic.velocity([0.0], [0.75])
         array([0.6])
         """
-        Q, P, T, single = self._rows(q, p, t, "p")
+        Q, P, T, single = states_of(self.n, q, p, t, "p")
         V, failed = self._inverse(T, Q, P, self.values(params))
         if failed is not None:
             raise DegenerateLagrangianError(
@@ -272,7 +231,7 @@ class Mechanics(Programs):
     def _evaluate(
         self, program: Program, q: ArrayLike, v: ArrayLike, t: ArrayLike, params: Params | None, inputs: Given = None
     ) -> Any:
-        Q, V, T, single = self._rows(q, v, t, "v")
+        Q, V, T, single = states_of(self.n, q, v, t, "v")
         values = self.values(params)
         rows = np.concatenate([T[:, None], Q, V, np.broadcast_to(values, (len(Q), len(values)))], axis=1)
         if "inputs" in dict(program.inputs) or inputs is not None:
@@ -281,21 +240,183 @@ class Mechanics(Programs):
         blocks = {name: result[:, program.output_slice(name)] for name, _ in program.outputs}
         return {name: block[0] if single else block for name, block in blocks.items()}
 
-    def _rows(
-        self, q: ArrayLike, other: ArrayLike, t: ArrayLike, name: str
-    ) -> tuple[FloatArray, FloatArray, FloatArray, bool]:
-        """Both arrays as (K, n), the times as (K,), and whether a single point was given."""
-        Q, X = np.asarray(q, float), np.asarray(other, float)
-        for label, array in (("q", Q), (name, X)):
-            if array.ndim not in (1, 2) or array.shape[-1] != self.n:
-                raise ValueError(f"{label} must have shape ({self.n},) or (K, {self.n}); got {array.shape}")
-        if Q.shape != X.shape:
-            raise ValueError(f"q and {name} must have the same shape; got {Q.shape} and {X.shape}")
-        single = Q.ndim == 1
-        Q, X = np.atleast_2d(Q), np.atleast_2d(X)
-        T = np.asarray(t, float)
-        if T.shape not in ((), (1,), (len(Q),)):
-            wanted = "one number" if single else f"one number or {len(Q)}, one for each state"
-            raise ValueError(f"t must be {wanted}; got shape {T.shape}")
-        T = np.broadcast_to(T, (len(Q),))
-        return np.ascontiguousarray(Q), np.ascontiguousarray(X), np.ascontiguousarray(T), single
+    def velocities(
+        self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray
+    ) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """v(t, q, p) at K points with parameters (K, …), and a mask of the points that have a v; NaN elsewhere."""
+        v, failed = self._inverse(t, q, p, params)
+        found = np.ones(len(q), bool)
+        if failed is None:
+            return v, found
+        v[failed:], found[failed:] = np.nan, False
+        begin = failed + 1
+        while begin < len(q):
+            rest = slice(begin, None)
+            part, failed = self._inverse(t[rest], q[rest], p[rest], params[rest])
+            end = len(q) if failed is None else begin + failed
+            v[begin:end], found[begin:end] = part[: end - begin], True
+            begin = end + 1
+        return v, found
+
+    def energies(self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
+        """E = p·v − L at K points with parameters (K, …)."""
+        v, _ = self.velocities(t, q, p, params)
+        L = points.evaluate(self.program, np.concatenate([t[:, None], q, v, params], axis=1))[:, 0]
+        return np.asarray(np.einsum("ki,ki->k", p, v) - L)
+
+    def terms_of_energy(
+        self, t: float, q: FloatArray, p: FloatArray, params: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """v and L, and f and m at rest, at many states (K, n), each with its parameters; NaN where there is no v."""
+        head = np.full((len(q), 1), t)
+        v, _ = self.velocities(head[:, 0], q, p, params)
+        found = points.evaluate(self._of_energy, np.concatenate([head, q, v, params], axis=1))
+        return v, found[:, 0], found[:, 1 : 1 + self.n], found[:, 1 + self.n :]
+
+    @cached_property
+    def _of_energy(self) -> Program:
+        """(t, q, v, params) ↦ L, and f = ∂L/∂q and m = ∂L/∂v at rest."""
+        B = Builder(self.program.inputs)
+        given = {name: B.input(name) for name, _ in B.inputs}
+        rest = B.inline(self.gradient, **(given | {"v": [B.const(0.0)] * self.n}))
+        return B.build(L=B.inline(self.program, **given)["L"], f=rest["Lq"], m=rest["Lv"])
+
+    def places_ahead(
+        self, t: float, q: FloatArray, v: FloatArray, params: FloatArray, times: Sequence[float]
+    ) -> FloatArray:
+        """q + v τ + ½ a τ² for these τ, (times, B, n), with a as without constraints; NaN where there is no a."""
+        size, n = q.shape
+        node = points.evaluate(self.node, np.concatenate([np.full((size, 1), t), q, v, params], axis=1))
+        f, m_q, m_v = (node[:, self.node.output_slice(name)] for name in ("f", "m_q", "m_v"))
+        right = f - np.einsum("bjk,bk->bj", m_q.reshape(size, n, n), v)
+        try:
+            a = np.linalg.solve(m_v.reshape(size, n, n), right[:, :, None])[:, :, 0]
+        except np.linalg.LinAlgError:  # constraints may make up for a singular mass
+            a = np.full((size, n), np.nan)
+        return np.array([q + v * tau + a * tau**2 / 2 for tau in times])
+
+    def frequency(
+        self, t: float, q: FloatArray, p: FloatArray, v: FloatArray, params: FloatArray, length: float
+    ) -> float:
+        """The largest frequency or growth rate of the linearised motion at its start, or soon after."""
+        return fastest(self, t, q, v, params, length)
+
+    def begin(
+        self,
+        t: float,
+        q: FloatArray,
+        p: FloatArray | None,
+        v: FloatArray | None,
+        params: FloatArray,
+        inputs: FloatArray | None = None,
+    ) -> tuple[FloatArray, FloatArray, NDArray[np.int8]]:
+        """Momenta, velocities and a status of trajectories that begin at q with p or v, a row for each."""
+        n, size, times = self.n, len(q), np.full(len(q), t)
+        status = np.zeros(size, np.int8)
+        if v is None:
+            assert p is not None
+            v, found = self.velocities(times, q, p, params)
+            status[~found] = SINGULAR
+        at = np.concatenate([times[:, None], q, v, params], axis=1)
+        driven = at if inputs is None else np.concatenate([at, inputs], axis=1)
+        values = points.evaluate(self.node, driven)
+        block = {name: values[:, self.node.output_slice(name)] for name, _ in self.node.outputs}
+        p = block["m"] if p is None else p
+        m_q, Lvv = block["m_q"].reshape(size, n, n), block["m_v"].reshape(size, n, n)
+        right = block["f"] - (m_q @ v[:, :, None])[:, :, 0] - block["m_t"]
+        L = points.evaluate(self.program, at)
+        terms = np.abs(np.concatenate([p, right, L], axis=1))
+        if not status.any() and dominant(Lvv) and (terms < 1 / ORDINARY).all():
+            return p, v, status
+        finite = np.isfinite(Lvv).all(axis=(1, 2))
+        usable = finite & (np.abs(Lvv).max(axis=2) > 0).all(axis=1)
+        safe = np.where(usable[:, None, None], Lvv, np.eye(n))
+        regular = usable & (np.linalg.matrix_rank(equilibrated(safe)) == n)
+        a = np.linalg.solve(np.where(regular[:, None, None], safe, np.eye(n)), right[:, :, None])[:, :, 0]
+        status[finite & ~regular] = SINGULAR
+        known = finite & np.isfinite(np.concatenate([p, a, L], axis=1)).all(axis=1)
+        status[(status == GOING_WELL) & ~known] = NOT_FINITE
+        return p, v, status
+
+
+def states_of(
+    n: int, q: ArrayLike, other: ArrayLike, t: ArrayLike, name: str
+) -> tuple[FloatArray, FloatArray, FloatArray, bool]:
+    """q and another array as (K, n), the times as (K,), and whether a single state was given."""
+    Q, X, T = (np.asarray(x, float) for x in (q, other, t))
+    for label, array in (("q", Q), (name, X)):
+        if array.ndim not in (1, 2) or array.shape[-1] != n:
+            raise ValueError(f"{label} must have shape ({n},) or (K, {n}); got {array.shape}")
+    if Q.shape != X.shape:
+        raise ValueError(f"q and {name} must have the same shape; got {Q.shape} and {X.shape}")
+    single = Q.ndim == 1
+    Q, X = np.atleast_2d(Q), np.atleast_2d(X)
+    if T.shape not in ((), (1,), (len(Q),)):
+        wanted = "one number" if single else f"one number or {len(Q)}, one for each state"
+        raise ValueError(f"t must be {wanted}; got shape {T.shape}")
+    T = np.broadcast_to(T, (len(Q),))
+    return np.ascontiguousarray(Q), np.ascontiguousarray(X), np.ascontiguousarray(T), single
+
+
+def check_start(
+    system: Any,
+    t: Any,
+    q: NDArray[Any],
+    p: NDArray[Any] | None,
+    v: NDArray[Any] | None,
+    params: NDArray[Any],
+    inputs: NDArray[Any] | None = None,
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """p and v where a trajectory begins, or why it cannot; `system` may be a Lagrangian at another precision."""
+    if p is None:
+        system.check_regular(q, v, t, params)
+        p = system.momentum(q, v, t, params)
+    else:
+        try:
+            v = system.velocity(q, p, t, params)
+        except DegenerateLagrangianError:
+            system.check_regular(q, 0 * q, t, params)
+            raise
+        system.check_regular(q, v, t, params)
+    if not all_finite(p):
+        raise ValueError(f"the momentum is not finite at the start, q = {q}, v = {v}: p = {p}")
+    if not all_finite(np.array(system.energy(q, p, t, params))):
+        raise ValueError(f"L is not finite at the start, q = {q}, v = {v}: the motion begins outside its domain")
+    a = system.acceleration(q, v, t, params) if inputs is None else system.acceleration(q, v, t, params, inputs)
+    if not all_finite(a):
+        raise ValueError(f"the acceleration is not finite at the start, q = {q}, v = {v}: {a}")
+    assert v is not None
+    return p, v
+
+
+def is_regular(Lvv: FloatArray) -> bool:
+    """Whether a symmetric matrix has full rank, whatever the units of its rows and columns."""
+    if dominant(Lvv[None]):
+        return True
+    return bool(Lvv.any(axis=1).all()) and int(np.linalg.matrix_rank(equilibrated(Lvv))) == len(Lvv)
+
+
+def equilibrated(matrices: FloatArray) -> FloatArray:
+    """Symmetric matrices, (…, n, n), with rows and columns scaled until the largest entry of each is about one.
+
+    The result does not depend on units (Ruiz, *A scaling algorithm to equilibrate both rows and columns norms in
+    matrices*, 2001). Rows of zeros stay zero.
+    """
+    scaled = matrices
+    for _ in range(EQUILIBRATIONS):
+        row = np.sqrt(np.abs(scaled).max(axis=-1, initial=0.0))
+        row = np.where(row > 0, row, 1.0)
+        scaled = scaled / row[..., :, None] / row[..., None, :]
+    return scaled
+
+
+def dominant(matrices: FloatArray) -> bool:
+    """Whether symmetric matrices, (B, n, n), have diagonals of ordinary size that outweigh the rest of their rows, in
+    units in which all diagonals are one, and so are regular beyond doubt.
+    """
+    size = np.abs(matrices)
+    diagonal = np.diagonal(size, axis1=1, axis2=2)
+    if not ((diagonal > ORDINARY) & (diagonal < 1 / ORDINARY)).all():
+        return False
+    unit = np.sqrt(diagonal)
+    return bool(((size / unit[:, None, :]).sum(axis=2) < DOMINANT * unit).all())

@@ -46,7 +46,7 @@ from leastaction.errors import TraceError
 from leastaction.numbers.rounding import Digits, Reals
 from leastaction.program import Builder, Program, dot
 from leastaction.reading import entry, integer, mapping
-from leastaction.systems.clock import Clock
+from leastaction.systems.defaults import Clock
 from leastaction.systems.frequencies import SOON
 from leastaction.systems.lagrangian import Lagrangian
 

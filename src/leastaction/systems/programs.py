@@ -1,4 +1,4 @@
-"""Programs: L, the force and the constraints of a system, and what a step reads of them.
+"""Programs: L, the force and the constraints of a system, what a step reads of them, and the parameters they have.
 
 f = ∂L/∂q + F     force
 m = ∂L/∂v         momentum
@@ -7,13 +7,73 @@ f_q, f_v, m_q, m_v, m_t, and by the parameters f_w, m_w: their derivatives
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.numbers.rounding import FLOAT64, Reals
 from leastaction.program import Program
 from leastaction.step.constraints import end, geometry, held, reaction
 from leastaction.step.form import End, Term, with_rest
 from leastaction.step.inputs import size_of
+from leastaction.systems.arguments import Params, values_of
 from leastaction.systems.forces import with_force
+
+
+class Parameters:
+    """A system whose parameters have names and default values."""
+
+    name: str
+    _given: dict[str, Any]  # the parameters as they were given
+    _defaults: dict[str, NDArray[Any]]  # as arrays of floats
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Names and default values of the parameters, as they were given."""
+        return dict(self._given)
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Names and default values of the parameters."""
+        return self.named(self.values())
+
+    def named(self, values: NDArray[Any]) -> dict[str, Any]:
+        """The flat array of `values`, by name."""
+        named, start = {}, 0
+        for name, default in self._defaults.items():
+            block = values[start : start + default.size].reshape(default.shape)
+            named[name] = block.item() if default.shape == () else block.copy()
+            start += default.size
+        return named
+
+    def values(self, params: Params | None = None, reals: Reals = FLOAT64) -> NDArray[Any]:
+        """The parameters as one flat array, defaults replaced by what `params` brings."""
+        if isinstance(params, np.ndarray):
+            if params.shape != self._flat.shape:
+                raise ValueError(
+                    f"the flat array of {self.name}'s parameters has shape {self._flat.shape}, got {params.shape}"
+                )
+            return params
+        if not isinstance(params, Mapping | None):
+            raise TypeError(f"params must map names to values, as in dict(m=1.0); got {params!r}")
+        if not params and reals is FLOAT64:
+            return self._flat.copy()
+        merged = dict(self._defaults) if reals is FLOAT64 else values_of(self._given, reals)
+        for name, value in values_of(params or {}, reals).items():
+            if name not in merged:
+                raise ValueError(f"{self.name} has no parameter {name!r}; it has {sorted(merged) or 'none'}")
+            if value.shape != merged[name].shape:
+                raise ValueError(f"parameter {name!r} has shape {merged[name].shape}, got {value.shape}")
+            merged[name] = value
+        return np.concatenate([reals.array([]), *(value.ravel() for value in merged.values())])
+
+    @cached_property
+    def _flat(self) -> NDArray[np.float64]:
+        """The defaults of the parameters, one after the other."""
+        return np.concatenate([np.zeros(0), *(value.ravel() for value in self._defaults.values())])
 
 
 class Programs:
@@ -24,7 +84,7 @@ class Programs:
     program: Program  # (t, q, v, params) ↦ L
     force: Program | None  # (t, q, v, params, inputs) ↦ F
     constraints: Program | None  # (t, q, params) ↦ g
-    inputs: dict[str, tuple[int, ...]]
+    inputs: Mapping[str, tuple[int, ...]]
     rest: Program | None = None  # (t, q, v, params) ↦ velocities at which L has a value, if L has none at rest
     still: tuple[int, ...] = ()  # coordinates whose constant masses are so great that no force moves them
 

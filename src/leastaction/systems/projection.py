@@ -113,7 +113,7 @@ def _nearest(
     system: Lagrangian, t: Any, q0: FloatArray, v0: FloatArray, values: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """The nearest state in float64."""
-    here = look(system, t, q0[None], v0[None], values[None])
+    here = look_at_constraints(system, t, q0[None], v0[None], values[None])
     require_independent(system, here, t, q0, v0, values)
     M = here.M[0]
     q = q0
@@ -125,7 +125,7 @@ def _nearest(
         if _length(M, step) <= 4 * np.finfo(float).eps * _length(M, q):
             break
         for _ in range(MOST_HALVINGS):
-            there = look(system, t, (q + step)[None], v0[None], values[None])
+            there = look_at_constraints(system, t, (q + step)[None], v0[None], values[None])
             found = np.abs(there.g[0] / there.g_size[0]).max()
             if found < miss or found <= ROUND_OFF * np.finfo(float).eps:
                 break
@@ -142,7 +142,7 @@ def _nearest(
         )
     require_independent(system, here, t, q, v0, values)
     v = v0 - lift(here.M[0], here.G[0]) @ here.c[0]
-    there = look(system, t, q[None], v[None], values[None])
+    there = look_at_constraints(system, t, q[None], v[None], values[None])
     return q, v - lift(there.M[0], there.G[0]) @ there.c[0]
 
 
@@ -155,7 +155,7 @@ def _refined(
     values: NDArray[Any],
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """The nearest state to all digits: with the directions of float64, each step gains some fifteen digits."""
-    here = look(system, float(t), near[0][None], near[1][None], np.asarray(values, float)[None])
+    here = look_at_constraints(system, float(t), near[0][None], near[1][None], np.asarray(values, float)[None])
     K = lift(here.M[0], here.G[0])
     q, v = start
     q, v = (x + arithmetic.array(y - np.asarray(x, float)) for x, y in zip(start, near, strict=True))
@@ -167,7 +167,7 @@ def _refined(
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class Constrained:
     """The constraints at K states: g, c = ġ and the sizes of their terms, (K, m); G, (K, m, n); M, (K, n, n); the
     states themselves.
     """
@@ -204,7 +204,7 @@ def sizes(constraints: Program) -> Program:
     return B.build(**found)
 
 
-def look(system: Lagrangian, t: Any, q: FloatArray, v: FloatArray, params: FloatArray) -> Look:
+def look_at_constraints(system: Lagrangian, t: Any, q: FloatArray, v: FloatArray, params: FloatArray) -> Constrained:
     """The constraints at K states with parameters (K, …), in float64."""
     assert system.constraints is not None
     K, n = q.shape
@@ -213,7 +213,7 @@ def look(system: Lagrangian, t: Any, q: FloatArray, v: FloatArray, params: Float
     values, mass = points.evaluate(program, at), points.evaluate(system.inertia.select("m_v"), at)
     found = {name: values[:, program.output_slice(name)] for name, _ in program.outputs}
     tiny = np.finfo(float).tiny
-    return Look(
+    return Constrained(
         found["g"], found["c"], found["g_size"] + tiny, found["c_size"] + tiny, found["G"].reshape(K, -1, n),
         mass.reshape(K, n, n), q, v,
     )  # fmt: skip
@@ -237,7 +237,7 @@ def lift(M: FloatArray, G: FloatArray) -> FloatArray:
     return np.linalg.solve((G @ pulled).T, pulled.T).T
 
 
-def _small(here: Look, name: str) -> bool:
+def _small(here: Constrained, name: str) -> bool:
     """Whether the distance of one state from g = 0, or from c = 0, is round-off of the state."""
     x, off = (here.q[0], here.g[0]) if name == "g" else (here.v[0], here.c[0])
     M, change = here.M[0], lift(here.M[0], here.G[0]) @ off
@@ -256,7 +256,7 @@ def check_starts(
     depend on each other; `given` names what was given beside q0: "v0" or "p0".
     """
     rough = [np.asarray(x, float) for x in (t, q, v, params)]
-    here = look(system, *rough)
+    here = look_at_constraints(system, *rough)
     for k in np.flatnonzero(~_independent(here)).tolist():
         require_independent(system, _one(here, k), rough[0], rough[1][k], rough[2][k], rough[3][k])
     eps = ROUND_OFF * float(np.finfo(float).eps)
@@ -303,12 +303,12 @@ def tangent_basis(system: Lagrangian, t: float, q: FloatArray, p: FloatArray, pa
     return np.linalg.svd(rows)[2][2 * m :].T
 
 
-def _one(here: Look, k: Any) -> Look:
-    return Look(*(getattr(here, name)[k : k + 1] for name in here.__dataclass_fields__))
+def _one(here: Constrained, k: Any) -> Constrained:
+    return Constrained(*(getattr(here, name)[k : k + 1] for name in here.__dataclass_fields__))
 
 
 def _off(
-    one: Look, off: dict[str, FloatArray], good: dict[str, bool], given: str, which: str, arithmetic: Reals
+    one: Constrained, off: dict[str, FloatArray], good: dict[str, bool], given: str, which: str, arithmetic: Reals
 ) -> str:
     """The message: which part of the start is off the constraints, and by how much."""
     K, parts = lift(one.M[0], one.G[0]), []
@@ -335,7 +335,7 @@ def _numbers(x: FloatArray) -> str:
 # ------------------------------------------------------------------------------------------ independence
 
 
-def _unit_rows(here: Look) -> tuple[FloatArray, FloatArray]:
+def _unit_rows(here: Constrained) -> tuple[FloatArray, FloatArray]:
     """The rows of G in the metric of the mass, M^(−½)Gᵀ, each of length one, (K, m, n); and their lengths."""
     K, m, n = here.G.shape
     rows = np.empty((K, m, n))
@@ -349,7 +349,7 @@ def _unit_rows(here: Look) -> tuple[FloatArray, FloatArray]:
     return rows / np.where(lengths > 0, lengths, 1.0)[:, :, None], lengths
 
 
-def smallest(here: Look) -> FloatArray:
+def smallest(here: Constrained) -> FloatArray:
     """The smallest singular value of the rows of G, each of length one, at each state: zero where rows depend."""
     rows, _ = _unit_rows(here)
     finite = np.isfinite(rows).all(axis=(1, 2))
@@ -359,11 +359,11 @@ def smallest(here: Look) -> FloatArray:
     return found
 
 
-def _independent(here: Look) -> NDArray[np.bool_]:
+def _independent(here: Constrained) -> NDArray[np.bool_]:
     return smallest(here) > DEPENDENT
 
 
-def dependent_rows(here: Look) -> list[tuple[int, list[int], FloatArray]]:
+def dependent_rows(here: Constrained) -> list[tuple[int, list[int], FloatArray]]:
     """Rows that depend on earlier rows: (row, rows it depends on, the combination of all rows that is zero)."""
     rows, lengths = _unit_rows(here)
     found: list[tuple[int, list[int], FloatArray]] = []
@@ -385,7 +385,7 @@ def dependent_rows(here: Look) -> list[tuple[int, list[int], FloatArray]]:
 
 
 def require_independent(
-    system: Lagrangian, here: Look, t: Any, q: FloatArray, v: FloatArray, params: FloatArray
+    system: Lagrangian, here: Constrained, t: Any, q: FloatArray, v: FloatArray, params: FloatArray
 ) -> None:
     """Raise if constraints depend on each other at one state; the message says which rows, and a possible reason."""
     if not np.isfinite(here.G).all():
@@ -432,9 +432,9 @@ def _follow(system: Lagrangian, t: Any, q: FloatArray, v: FloatArray, params: Fl
     others = [i for i in range(system.m) if i not in rows]
     beside = q + BESIDE * np.random.default_rng(0).standard_normal(system.n) * unit
     for _ in range(RETURNS):
-        there = look(system, t, beside[None], v[None], params[None])
+        there = look_at_constraints(system, t, beside[None], v[None], params[None])
         beside = beside - unit * np.linalg.lstsq(there.G[0][others] * unit, there.g[0][others], rcond=None)[0]
-    there = look(system, t, beside[None], v[None], params[None])
+    there = look_at_constraints(system, t, beside[None], v[None], params[None])
     return bool((np.abs(there.g[0]) <= FOLLOWING * there.g_size[0]).all())
 
 
@@ -446,7 +446,7 @@ def near_singular(system: Any, t: NDArray[Any], q: NDArray[Any], p: NDArray[Any]
         return None
     ends = [0, len(t) - 1]
     t, q, p, params = (np.asarray(x, float) for x in (t[ends], q[ends], p[ends], params))
-    here = look(system, t, q, system.velocity(q, p, t, params), np.tile(params, (2, 1)))
+    here = look_at_constraints(system, t, q, system.velocity(q, p, t, params), np.tile(params, (2, 1)))
     first, last = smallest(here)
     if not last < NEAR_SINGULAR * first:
         return None

@@ -1,4 +1,6 @@
-"""What a run asks of a system, whatever it is made of; and systems read back from files."""
+"""What a run asks of a system, whatever it is made of; systems read back from files; and whether float64 or flint steps
+them.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,9 @@ from numpy.typing import NDArray
 from leastaction.linear import Quadratic
 from leastaction.linear.archive import from_arrays
 from leastaction.methods import Galerkin, Method, RungeKutta4
-from leastaction.numbers.rounding import Reals
+from leastaction.numbers.rounding import Digits, Reals
 from leastaction.program import Program
-from leastaction.systems.clock import Clock
+from leastaction.systems.defaults import Clock
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.pace import Paced
 from leastaction.systems.sums import Sum
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from leastaction.backends.status import Failure
     from leastaction.backends.stepper import Start, Stepper
     from leastaction.engine.run import Engine
-    from leastaction.linear.choice import Choice
 
 
 class System(Protocol):
@@ -122,10 +123,6 @@ class System(Protocol):
         """The energy at many states, each with its own parameters."""
         ...
 
-    def chosen(self, q: NDArray[Any], p: NDArray[Any], t0: float, t_end: float, tol: float) -> Choice | None:
-        """Method and step with which a run from (q, p) keeps a tolerance, if formulas tell; None: trials must tell."""
-        ...
-
     def frequency(
         self, t: float, q: NDArray[Any], p: NDArray[Any], v: NDArray[Any], params: NDArray[Any], length: float
     ) -> float:
@@ -144,16 +141,12 @@ class System(Protocol):
         """Say why one trajectory cannot begin."""
         ...
 
-    def check_span(self, t0: float, t_end: float) -> None:
-        """Refuse times at which the system is not known."""
-        ...
-
     def check_inputs(self) -> None:
         """Refuse inputs, if none can drive the system, and say what drives it instead."""
         ...
 
-    def check_stable(self, method: Method, h: float) -> None:
-        """Refuse a step that is known to be unstable."""
+    def longest_step(self, t0: float) -> float | None:
+        """The length of pieces of time, from t0 on, at whose ends steps have to end; None: anywhere."""
         ...
 
     def stepper(self, method: Method, start: Start, row: Row | None = None) -> Stepper:
@@ -190,7 +183,7 @@ class System(Protocol):
 
 
 class NonlinearSystem(System, Protocol):
-    """A system of which it is not known before a run whether its steps are stable: its energy tells (`run.balance`)."""
+    """A system of which it is not known before a run whether steps are stable: energies tell (`run.motion_checks`)."""
 
     def terms_of_energy(
         self, t: float, q: NDArray[Any], p: NDArray[Any], params: NDArray[Any]
@@ -228,3 +221,21 @@ def from_record(record: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -
     if "pace" in record:
         return Paced.from_record(record)
     return Lagrangian.from_record(record) if "program" in record else from_arrays(arrays, record.get("names", []))
+
+
+def mechanics(system: System, values: Any, reals: Reals) -> Any:
+    """momentum, velocity and energy of a system in this arithmetic: in float64 the system itself."""
+    if not isinstance(reals, Digits):
+        return system
+    from leastaction import flint
+
+    return flint.mechanics(system, values, reals)
+
+
+def stepper(system: System, method: Method, start: Start, row: Row | None = None, at: Any = None) -> Stepper:
+    """The stepper of one trajectory; `at` is what `mechanics` gives."""
+    if at is not None and at is not system:
+        from leastaction import flint
+
+        return flint.stepper(at, method, start, row)
+    return system.stepper(method, start, row)

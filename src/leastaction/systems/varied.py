@@ -14,7 +14,7 @@ import numpy as np
 from leastaction.errors import UnstableStepError
 from leastaction.linear import Quadratic
 from leastaction.linear.forcing import Constant
-from leastaction.linear.guard import require_stable
+from leastaction.linear.stability import require_stable
 from leastaction.methods import Method
 from leastaction.numbers.rounding import FLOAT64, to_float
 from leastaction.systems.lagrangian import Lagrangian

@@ -19,14 +19,13 @@ def advice_of(trials: Trials, found: Found, tol: float) -> Advice:
     """The advice that follows from a search."""
     one, grown = found.trial, found.growth
     reached = None if found.error is None else found.worst
-    foreseen = math.nan if found.known is None else found.known[1]
     rounding = None if grown is None else float(np.max(grown.end[np.isfinite(grown.end)], initial=0.0))
     times = 1.0 if one is None else one.h / found.h
     steps = math.ceil(trials.length / found.h) if one is None else round(one.steps * times)
     return Advice(
         system=trials.system.name,
         chosen=Option(
-            found.method, found.h, found.pace, foreseen if reached is None else reached, steps,
+            found.method, found.h, found.pace, math.nan if reached is None else reached, steps,
             math.nan if one is None else one.work * times,
         ),
         t0=trials.t0,
@@ -51,8 +50,7 @@ def _after(trials: Trials, time: float) -> float:
 def _reason(found: Found, rounding: float | None) -> str:
     """How the error is known, or why it is not."""
     if found.error is None:
-        formula = "" if found.known is None else f"; its step was chosen {found.known[0]}"
-        return f"a run takes more than {LIMIT:.0e} instructions, ten seconds or more, and was not made twice{formula}"
+        return f"a run takes more than {LIMIT:.0e} instructions, ten seconds or more, and was not made twice"
     if rounding is not None and rounding > RESOLVED:
         return "two runs whose starts differ by one unit in the last place come apart"
     if rounding is not None and found.worst <= SURE * rounding:

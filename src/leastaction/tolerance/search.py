@@ -39,7 +39,6 @@ class Found:
 
     error    of each trajectory at the end, (B,); None: no two runs have been compared
     until    the time after the start until which the tolerance can be kept
-    known    how the error is known, and the error, where a formula tells it
     tried    all runs, each with its difference from the one after it
     """
 
@@ -50,7 +49,6 @@ class Found:
     error: FloatArray | None = None
     growth: Growth | None = None
     until: float = math.inf
-    known: tuple[str, float] | None = None
     tried: list[Option] = field(default_factory=list)
 
     @property
@@ -87,11 +85,9 @@ def settle(trials: Trials, tol: float) -> Found:
 
 
 def _begun(trials: Trials, tol: float) -> Found | None:
-    """Method, pace and step that are known before the runs: by formulas; or of a long run by those of a part of it, if
-    errors grow like t. None: runs have to show them.
+    """Method, pace and step of a long run, known by those of a part of it, if errors grow like t. None: runs of the
+    whole have to show them.
     """
-    if (choice := trials.by_formula(tol)) is not None:
-        return Found(None, choice.method, choice.h, known=(choice.reason, choice.error))
     price = 0.0 if trials.pace is not None else trials.price(member(START), trials.first_step(None))
     if price <= k.FIRST * k.GROWN:
         return None

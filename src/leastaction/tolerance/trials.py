@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,18 +16,15 @@ from numpy.typing import NDArray
 from leastaction.errors import StepFailed
 from leastaction.events import Event, Impact
 from leastaction.numbers.rounding import FLOAT64
+from leastaction.results.assembly import execute
 from leastaction.results.path import Path
 from leastaction.run.advice import EPS
-from leastaction.run.checks import number
+from leastaction.run.plan import number
 from leastaction.run.starts import begin
-from leastaction.single import run_one
 from leastaction.systems.pace import AUTO, paced, worth_a_pace
 from leastaction.systems.protocol import System
 from leastaction.tolerance.constants import FEW, ITERATIONS, ROWS
 from leastaction.tolerance.ladder import degree
-
-if TYPE_CHECKING:
-    from leastaction.linear.choice import Choice
 
 FloatArray = NDArray[np.float64]
 
@@ -146,15 +143,6 @@ class Trials:
         found.t_end = self.t0 + math.copysign(length, self.t_end - self.t0)
         return found
 
-    def by_formula(self, tol: float) -> Choice | None:
-        """Method and step where formulas tell them: those of the trajectory with the shortest steps, of some."""
-        if self.decisive or self.pace is not None:
-            return None
-        starts, span = self.starts, (self.t0, self.t_end)
-        some = _some(np.flatnonzero(starts.status == 0), FEW)
-        found = [self.system.chosen(starts.q[i], starts.p[i], *span, tol) for i in some]
-        return min((one for one in found if one is not None), key=lambda one: one.h, default=None)
-
     @cached_property
     def _rate(self) -> float:
         """ω of the quickest of some trajectories; at least one over the length of the run."""
@@ -209,7 +197,8 @@ class Trials:
         return {"every": max(1, math.ceil(self.length / h) // rows), "events": self.decisive}
 
     def _signed(self, h: float) -> float:
-        return math.copysign(h, self.t_end - self.t0)
+        piece = self.system.longest_step(float(self.t0))
+        return math.copysign(h if piece is None else piece / math.ceil(piece / h - 1e-9), self.t_end - self.t0)
 
 
 class One(Trials):
@@ -225,7 +214,7 @@ class One(Trials):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                path = run_one(
+                path = execute(
                     self.system, method, start, h=self._signed(h), t_end=self.t_end, t0=self.t0, params=self.params,
                     pace=pace, most=steps, hasty=not self.system.has_tangent, **self._kept(h),
                 )  # fmt: skip
@@ -246,7 +235,7 @@ class One(Trials):
 
     def whole(self, method: str, h: float, pace: Any, **options: Any) -> Path:
         """The user's own run."""
-        return run_one(
+        return execute(
             self.system, method, self.given, h=self._signed(h), t_end=self.t_end, t0=self.t0, params=self.params,
             pace=pace, **options,
         )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 
 from leastaction.program import LOGICAL, Builder, finite, in_range, negative_zero
@@ -18,7 +17,6 @@ KNOWN: dict[tuple[str, float | Fraction | None], int] = {
     **{(op, 1): 0 for op in ("log", "acos", "acosh")},
 }
 NEVER_NEGATIVE = LOGICAL | {"sqrt", "sq", "abs", "exp", "cosh", "hypot", "acos", "acosh"}
-NEVER_MINUS_ZERO = NEVER_NEGATIVE - {"sqrt"} | {"cos", "sign"}
 MOST_LOOKS = 1000  # operations
 # Constants of more bits than this no longer take part: an exact product of hundreds of floats helps nobody.
 LONGEST = 1024
@@ -31,84 +29,37 @@ class Algebra(Builder):
     value known to vanish where a condition fails keeps the form ("if", c, x) through sums and products, so that outside
     the branch of `np.where` that was taken 0 · ∞ never arises.
 
-    Few functions see the sign of a zero. So the rules that lose it are used, and `forgotten` keeps the values that may
-    have another sign than NumPy's. `keeps_zeros` leaves these rules out.
+    Rules may change the sign of a zero: x + 0 is written as x, and 0 − x as −x.
     """
-
-    def __init__(self, inputs: Sequence[tuple[str, int]], keeps_zeros: bool = False) -> None:
-        super().__init__(inputs)
-        self.keeps_zeros = keeps_zeros
-        self.forgotten: set[int] = set()
-        self.largest: dict[int, float] = {}  # bounds of the values that stand for whole numbers
-
-    def forgets(self, k: int) -> bool:
-        if not self.keeps_zeros and self.may_be_minus_zero(k):
-            self.forgotten.add(k)
-        return not self.keeps_zeros
-
-    def may_be_minus_zero(self, k: int) -> bool:
-        """Whether value k may be −0, or may be +0 only since a rule has forgotten its sign."""
-        op, *args = self.code[k]
-        if k in self.forgotten:
-            return True
-        return bool(args[0] == 0) if op == "const" else self.may_give_minus_zero(op, *args)
-
-    def may_give_minus_zero(self, op: str, *args: int) -> bool:
-        if op == "add":  # −0 is the sum of −0 and −0 alone
-            return all(self.may_be_minus_zero(a) for a in args)
-        if op == "sub":
-            return self.may_be_minus_zero(args[0])
-        return op not in NEVER_MINUS_ZERO
 
     def written(self, op: str, *args: int) -> int:
         """The value of an operation of the function that is traced, in the form that has the best derivatives."""
         if op == "mul":
-            k = self.product(*args)
-        elif op == "div":
-            # A forgotten sign must remain below the line, where it is seen.
-            k = self.div(*args) if args[1] in self.forgotten else self.quotient(*args)
-        elif op == "select":
-            k = self.select(*args)
-        elif op == "pow" and (exponent := self.constant(args[1])) is not None and finite(exponent):
-            k = self.raised(args[0], Fraction(exponent))
-        else:
-            k = self.op(op, *args)
-        if self.forgotten:
-            self.hand_on(k, op, *args)
-        return k
-
-    def hand_on(self, k: int, op: str, *args: int) -> None:
-        """Where a rule has written k without an argument whose sign is forgotten, that of k is forgotten, too.
-
-        Whether k may be −0 is asked of the operation: −(0 − |x|) is −0 at 0, and is written as |x|, which never is. An
-        operation of another name may not pass the sign on: (x + 0)·x is −0 at −0, and is written as x².
-        """
-        if not self.forgotten.isdisjoint(args):
-            name, *read = self.code[k]
-            read = read if name == op else []
-            if any(a in self.forgotten and a not in read for a in args) and self.may_give_minus_zero(op, *args):
-                self.forgotten.add(k)
+            return self.product(*args)
+        if op == "div":
+            return self.quotient(*args)
+        if op == "select":
+            return self.select(*args)
+        if op == "pow" and (exponent := self.constant(args[1])) is not None and finite(exponent):
+            return self.raised(args[0], Fraction(exponent))
+        return self.op(op, *args)
 
     def op(self, op: str, *args: int) -> int:
         a = args[0]
         if len(args) == 1:
-            number = self.constant(a)
-            known = KNOWN.get((op, number))
-            if known is not None and not (known == 0 and number is not None and negative_zero(number)):
+            if (known := KNOWN.get((op, self.constant(a)))) is not None:
                 return self.const(known)
             inner, *x = self.code[a]
             if op in EVEN and inner in ("neg", "abs"):
                 return self.op(op, *x)
             if op in ODD and inner == "neg":
                 return self.op("neg", self.op(op, *x))
-            if op == "neg" and inner == "if" and self.forgets(found := self.op("if", x[0], self.op("neg", x[1]))):
-                return found
+            if op == "neg" and inner == "if":
+                return self.op("if", x[0], self.op("neg", x[1]))
             if op == "sqrt" and inner == "sq":
                 return self.op("abs", *x)
             if op == "sq" and inner == "sqrt":
-                found = self.squared_root(a, x[0])
-                if not self.may_be_minus_zero(x[0]) or self.forgets(found):
-                    return found
+                return self.squared_root(a, x[0])
             if op == "sq" and inner == "hypot":
                 return self.add(self.op("sq", x[0]), self.op("sq", x[1]))
         elif op == "mul":
@@ -118,8 +69,8 @@ class Algebra(Builder):
             if a == args[1]:
                 return self.const(0.0)
             opposite = self._place.get(("sub", args[1], a))
-            if opposite is not None and self.forgets(found := self.op("neg", opposite)):
-                return found
+            if opposite is not None:
+                return self.op("neg", opposite)
         elif op == "div":
             divisor = self.constant(args[1])
             # Dividing by a power of two is the same as multiplying by its inverse, and slower.
@@ -127,14 +78,14 @@ class Algebra(Builder):
                 return self.mul(a, self.const(1 / Fraction(divisor)))
         elif op == "copysign":
             sign = self.constant(args[1])
-            if sign is not None and args[1] not in self.forgotten:  # decided here: other arithmetics know no −0
+            if sign is not None:  # decided here: other arithmetics know no −0
                 size = self.op("abs", a)
                 return self.op("neg", size) if sign < 0 or negative_zero(sign) else size
         elif op == "if":
             condition = self.constant(a)
             if condition is not None:
                 return args[1] if condition else self.const(0.0)
-            if self.constant(args[1]) == 0 and self.forgets(args[1]):
+            if self.constant(args[1]) == 0:
                 return args[1]
             inner, *x = self.code[args[1]]
             if inner == "if":
@@ -175,10 +126,8 @@ class Algebra(Builder):
         if c == 1:
             return a
         op, *args = self.code[a]
-        if op == "if" and (c > 0 or self.forgets(a)):
-            found = self.op("if", args[0], self.scaled(c, args[1]))
-            self.hand_on(found, "mul", a)
-            return found
+        if op == "if":
+            return self.op("if", args[0], self.scaled(c, args[1]))
         factor, x = self.split(a)
         if factor == 1:
             return self.op("mul", self.const(c), a)
@@ -191,14 +140,11 @@ class Algebra(Builder):
         return self.scaled(c * d, self.mul(x, y))
 
     def quotient(self, a: int, b: int) -> int:
-        """a/b; with a root or a power below, as a·x^(−c), whose derivatives need no other division.
-
-        1/√−0, which is −∞, becomes ∞.
-        """
+        """a/b; with a root or a power below, as a·x^(−c), whose derivatives need no other division."""
         factor, x = self.split(b)
         op, *args = self.code[x]
         exponent = Fraction(1, 2) if op == "sqrt" else self.constant(args[1]) if op == "pow" else None
-        if exponent is None or not finite(exponent) or self.keeps_zeros:
+        if exponent is None or not finite(exponent):
             return self.div(a, b)
         return self.scaled(1 / Fraction(factor), self.product(a, self.raised(args[0], -Fraction(exponent))))
 
@@ -239,9 +185,7 @@ class Algebra(Builder):
         if inner == "sqrt" and exponent.denominator == 1 and exponent not in (0, 1):
             # An even power would have a value where the root has none.
             base = self.squared_root(a, x[0]) if exponent % 2 == 0 else x[0]
-            found = self.raised(base, exponent / 2)
-            if not self.may_be_minus_zero(x[0]) or self.forgets(found):
-                return found
+            return self.raised(base, exponent / 2)
         if inner == "abs" and exponent % 2 == 0:
             return self.raised(x[0], exponent)
         if exponent in (-1, 0, 1, 2, Fraction(1, 2)):

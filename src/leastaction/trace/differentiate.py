@@ -77,8 +77,7 @@ class _Sweep(Algebra):
     """
 
     def __init__(self, program: Program, second: bool, by: Sequence[str]) -> None:
-        # L is written as it stands; the rules that forget the sign of a zero are for its derivatives.
-        super().__init__(program.inputs, keeps_zeros=True)
+        super().__init__(program.inputs)
         self.program, self.second = program, second
         self.value: list[int] = []
         self.adjoint: dict[int, int] = {}
@@ -96,7 +95,6 @@ class _Sweep(Algebra):
             else:
                 self.value.append(self._copy(op, [self.value[a] for a in args]))
                 self.active.append(op not in FLAT and any(self.active[a] for a in args))
-        self.keeps_zeros = False
 
     def _copy(self, op: str, args: list[int]) -> int:
         exponent = self.constant(args[1]) if op == "pow" else None

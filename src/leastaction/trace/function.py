@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import linecache
 import numbers
+import random
 import reprlib
 import traceback
 from collections.abc import Callable, Collection, Mapping
@@ -18,10 +19,8 @@ from leastaction.errors import TraceError
 from leastaction.numbers.notation import exact
 from leastaction.program import Program, finite
 from leastaction.trace.algebra import Algebra
-from leastaction.trace.number_kinds import BOOL
 from leastaction.trace.numpy_view import numpy_seen
 from leastaction.trace.scalar import ACTIVE, Array, Scalar, active, apply, lift, plain
-from leastaction.trace.signed_zeros import signs_are_forgotten, simplified
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,7 @@ class Role:
 
 
 ANY = 0
+DRAWS = 16  # a coin that falls on the same side so often is not seen, once in 65,536 times
 LAGRANGIAN = Role("L", "the Lagrangian")
 EVENT = Role("g", "the function")
 CONSTRAINTS = Role("g", "the constraint", ANY, ("q",))
@@ -60,21 +60,26 @@ def trace(
     the role reads. `inputs` gives the shapes of inputs; where there are some, the block "inputs" stands behind that of
     the parameters.
 
-    The function is traced twice, and refused if it returns something else the second time, as with random numbers.
-    Where the function tells 0 from −0, and a rule may have changed the sign of a zero that the function looks at, the
-    function is traced once more (`signed_zeros`).
+    The function is traced twice, and refused if it returns something else the second time, as with random numbers. It
+    is traced DRAWS times more if the generators that all share have drawn numbers, which may be the same twice.
     """
-    builder, results = _traced(fn, n, params, time, role, takes, inputs, keeps_zeros=False)
-    again, same = _traced(fn, n, params, time, role, takes, inputs, keeps_zeros=False)
-    if repr((builder.code, results)) != repr((again.code, same)):
-        raise TraceError(
-            f"{role.called} returned another result when it was called again with the same arguments: it reads random "
-            "numbers, the time of day or what it has changed itself, and would be frozen as it was once. Draw such "
-            "numbers before and give them as params="
-        )
-    if signs_are_forgotten(builder, results):
-        builder, results = simplified(*_traced(fn, n, params, time, role, takes, inputs, keeps_zeros=True))
+    drawn = _drawn()
+    builder, results = _traced(fn, n, params, time, role, takes, inputs)
+    for _ in range(1 if _drawn() == drawn else DRAWS):
+        again, same = _traced(fn, n, params, time, role, takes, inputs)
+        if repr((builder.code, results)) != repr((again.code, same)):
+            raise TraceError(
+                f"{role.called} returned another result when it was called again with the same arguments: it reads "
+                "random numbers, the time of day or what it has changed itself, and would be frozen as it was once. "
+                "Draw such numbers before and give them as params="
+            )
     return builder.build(**{role.block: results})
+
+
+def _drawn() -> Any:
+    """The states of NumPy's and Python's shared generators."""
+    name, keys, *rest = np.random.get_state()  # noqa: NPY002 — which a function may use
+    return name, np.asarray(keys).tobytes(), rest, random.getstate()
 
 
 def _traced(
@@ -85,13 +90,12 @@ def _traced(
     role: Role,
     takes: Collection[str] | None,
     inputs: Mapping[str, tuple[int, ...]] | None,
-    keeps_zeros: bool,
 ) -> tuple[Algebra, list[int]]:
     """The program being written, and the values that the function returned."""
     shapes = {"params": params} | ({"inputs": inputs} if inputs else {})
     sizes = {name: int(np.prod(shape, dtype=int)) for some in shapes.values() for name, shape in some.items()}
     given = [(block, sum(sizes[name] for name in some)) for block, some in shapes.items()]
-    builder = Algebra((("t", 1), *((name, n) for name in role.reads), *given), keeps_zeros)
+    builder = Algebra((("t", 1), *((name, n) for name in role.reads), *given))
     blocks = {name: _array(builder, name) for name, _ in builder.inputs}
     values = {}
     for block, some in shapes.items():
@@ -125,7 +129,7 @@ def named(fn: Callable[..., Any], names: Collection[str]) -> Collection[str]:
     ]
 
 
-def const(x: Any) -> Any:
+def const(x: str | int | Fraction) -> float | Scalar:
     """An exact number for use inside a Lagrangian.
 
     A float in a Lagrangian means its exact binary value, at any precision: 9.81 is not 981/100. ``la.const("9.81")``
@@ -135,10 +139,6 @@ def const(x: Any) -> Any:
     ----------
     x : str, int or Fraction
         A decimal number, a ratio such as "1/3", or "pi".
-
-    Returns
-    -------
-    float, or a number of the trace
 
     Raises
     ------
@@ -219,7 +219,7 @@ def _results(builder: Algebra, result: Any, role: Role) -> list[int]:
 
 
 def _scalar(builder: Algebra, result: Any, role: Role) -> int:
-    if role is EVENT and (isinstance(result, bool | np.bool_) or getattr(result, "kind", None) is BOOL):
+    if role is EVENT and (isinstance(result, bool | np.bool_) or getattr(result, "logical", False)):
         raise TraceError(
             "the function returned true or false, and an event is where a number changes its sign: for x > 1 return "
             "x − 1"

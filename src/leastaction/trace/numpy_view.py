@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 
 from leastaction.errors import TraceError
-from leastaction.trace.number_kinds import FLOAT, NAMES, makes_room
-from leastaction.trace.scalar import ACTIVE, Array, Scalar, cast_all, kinds_within, typed, uniform
+from leastaction.trace.scalar import ACTIVE, Array, Scalar, cast_all, makes_room, typed, uniform
 
 EMPTY = ("zeros", "ones", "empty")
 CONTENT = ("object", "a", "fill_value")  # what np.array, np.asarray and np.full call what they make an array from
@@ -46,25 +45,19 @@ def _noticing(original: Callable[..., Any]) -> Callable[..., Any]:
             others = {**kwargs, "dtype": object} if len(args) <= place else kwargs
             result = original(*args[:place], *([object, *args[place + 1 :]] if len(args) > place else []), **others)
         if original.__name__ in EMPTY and makes_room(dtype):
-            return typed(cast_all(result, FLOAT), FLOAT)
+            return typed(cast_all(result, False), False)
         if result.dtype != object:
             return result
         content = (
             args[place - 1] if len(args) >= place else next((kwargs[name] for name in CONTENT if name in kwargs), None)
         )
         if isinstance(content, Array):
-            array = typed(result.view(np.ndarray), content.kind)
+            array = typed(result.view(np.ndarray), content.logical)
         elif any(isinstance(entry, Scalar) for entry in result.flat) or _holds_arrays(content):
-            array = uniform(result, kinds_within(content if isinstance(content, (list, tuple)) else result))
+            array = uniform(result)
         else:
             return result
-        if dtype is None:
-            return array
-        if np.dtype(dtype) == object and array.kind is not FLOAT:
-            raise TraceError(
-                f"np.{original.__name__} makes an array of objects of {NAMES[array.kind]}; leave dtype=object out"
-            )
-        return array.astype(dtype)
+        return array if dtype is None else array.astype(dtype)
 
     return build
 

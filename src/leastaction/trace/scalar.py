@@ -1,8 +1,12 @@
 """Scalar and Array: what the user's function sees in place of numbers.
 
 A Scalar is a value of the Program being written; arithmetic on it writes instructions. An Array is a NumPy array of
-Scalars and numbers, all of one kind (`number_kinds`). Both answer NumPy's own dispatch (`__array_ufunc__`,
-`__array_function__`), so that a Lagrangian written for floats needs no other namespace.
+Scalars and numbers. Both answer NumPy's own dispatch (`__array_ufunc__`, `__array_function__`), so that a Lagrangian
+written for floats needs no other namespace.
+
+A Scalar or an Array is a number or logical, a truth value. A comparison that meets a number is 0 or 1, and a sum of
+comparisons counts, as in NumPy. Arithmetic of comparisons alone, in which NumPy's meaning is another one (+ is "or",
+a sine has three digits), is refused.
 """
 
 from __future__ import annotations
@@ -22,28 +26,32 @@ import numpy as np
 from leastaction.errors import TraceError
 from leastaction.program import LOGICAL
 from leastaction.trace.algebra import Algebra
-from leastaction.trace.number_kinds import BOOL, FLOAT, INT, NAMES, asked_kind, common_kind, kind_of_number
 
 # The program being written in this thread, if one is.
 ACTIVE: ContextVar[Algebra | None] = ContextVar("ACTIVE", default=None)
 
-
-# Whether NumPy's own code runs on arrays of traced values, which have their kinds.
-WITHIN: ContextVar[bool] = ContextVar("WITHIN", default=False)
-
-
 # During a trace a look at np.… takes time (`numpy_view`).
-PLAIN, NDARRAY = (bool, np.bool_, int, float), np.ndarray
+TRUTHS, NDARRAY = (bool, np.bool_), np.ndarray
+PLAIN = (*TRUTHS, int, float)
+
+# The dtype of traced floats as np.result_type gives it: np.zeros(n, dtype=np.result_type(q, v)) makes room for them.
+ROOM = np.dtype(float, metadata={"traced": True})
 
 
-@contextmanager
-def within() -> Iterator[None]:
-    """NumPy's own code runs here."""
-    token = WITHIN.set(True)
-    try:
-        yield
-    finally:
-        WITHIN.reset(token)
+def makes_room(dtype: Any) -> bool:
+    """Whether a dtype is that of traced values: q.dtype, or np.result_type of them; not dtype=object itself."""
+    return isinstance(dtype, np.dtype) and (dtype.kind == "O" or dtype.metadata == ROOM.metadata)
+
+
+def asks_for_logical(dtype: Any, called: str) -> bool:
+    """Whether a `dtype=` asks for truth values; if not, for numbers. An array of objects holds numbers."""
+    kind = np.dtype(dtype)
+    if kind not in (np.dtype(float), np.dtype(object), np.dtype(bool)):
+        raise TraceError(
+            f"{called} asks for {kind}; traced values are float64 or bool. Leave dtype out; for whole numbers write "
+            "np.trunc(x) or np.floor(x), and keep floats"
+        )
+    return kind == np.dtype(bool)
 
 
 @contextmanager
@@ -84,84 +92,64 @@ def lift(builder: Algebra, x: Any) -> int:
 
 
 def apply(op: str, *args: Any) -> Scalar:
-    """Write one operation on Scalars and numbers, whatever their kind."""
+    """Write one operation on Scalars and numbers."""
     builder = ACTIVE.get()
     if builder is None:
         raise TraceError("a traced value is used after its function has returned")
-    index = builder.written(op, *(lift(builder, x) for x in args))
-    return Scalar(builder, index, BOOL if op in LOGICAL else FLOAT)
+    return Scalar(builder, builder.written(op, *(lift(builder, x) for x in args)), op in LOGICAL)
+
+
+def is_logical(x: Any) -> bool:
+    """Whether one of Python's or NumPy's numbers, a Scalar or an array is a truth value."""
+    if isinstance(x, NDARRAY) and not isinstance(x, Array):
+        if x.dtype == object:
+            return bool(x.size) and all(map(is_logical, x.flat))
+        return bool(x.dtype == bool)
+    return isinstance(x, TRUTHS) or getattr(x, "logical", False)
 
 
 def truth(x: Any) -> Any:
     """x ≠ 0, as a comparison."""
     if isinstance(x, Scalar):
-        return x if x.kind is BOOL else apply("ne", x, 0)
+        return x if x.logical else apply("ne", x, 0)
     return np.bool_(x)
 
 
-def of_kind(x: Any, kind: np.dtype[Any]) -> Any:
-    """A Scalar that is known to be a number of this kind; numbers as they are."""
-    return Scalar(x.builder, x.index, kind) if isinstance(x, Scalar) else x
-
-
-def numpys_own(x: Any, kind: np.dtype[Any]) -> Any:
-    """A constant of an array as NumPy gives it: np.float64, which makes float64 of float32; Python's float does not."""
-    return kind.type(x) if x.__class__ in (float, int, bool) else x
-
-
-def cast(x: Any, kind: np.dtype[Any]) -> Any:
-    """A Scalar or a number as one of another kind, as NumPy converts it."""
+def cast(x: Any, logical: bool) -> Any:
+    """A Scalar or a number as a truth value or as a number."""
+    if logical:
+        return truth(x)
     if isinstance(x, Scalar):
-        if x.kind is kind:
-            return x
-        if kind is BOOL:
-            return truth(x)
-        if kind is INT and x.kind is FLOAT:
-            raise TraceError(
-                "a traced float would become a whole number, as astype(int) and dtype=int make it; "
-                "write np.trunc(x) or np.floor(x), and keep floats"
-            )
-        return of_kind(x, kind)
-    if kind is BOOL:
-        return np.bool_(x)
-    if kind is INT:
-        return int(np.asarray(x).astype(INT))
+        return Scalar(x.builder, x.index) if x.logical else x
     return float(x) if isinstance(x, (int, np.integer, np.bool_)) else x
 
 
+def numpys_own(x: Any) -> Any:
+    """A constant of an array as NumPy gives it: np.float64, which makes float64 of float32; Python's float does not."""
+    kind = x.__class__
+    return np.bool_(x) if kind is bool else np.float64(x) if kind is float or kind is int else x
+
+
+def arithmetic_of_comparisons(called: str) -> TraceError:
+    return TraceError(
+        f"{called} of comparisons alone cannot be traced, since NumPy's meaning is another one than that of numbers. "
+        "Join them by & and |, or make floats first: 1.0 * (x > 0); np.sum counts them"
+    )
+
+
 def _operator(op: str, name: str, swap: bool = False) -> Callable[[Scalar, Any], Any]:
-    ufunc = getattr(np, name)
+    joins = op not in LOGICAL
 
     def method(self: Scalar, other: Any) -> Any:
         if isinstance(other, NDARRAY):
             return NotImplemented  # the array's own operator broadcasts
-        kind = other.__class__
-        if self.kind is FLOAT and (kind is float or kind is int or (kind is Scalar and other.kind is FLOAT)):
-            return apply(op, other, self) if swap else apply(op, self, other)
-        if self.kind is BOOL and name in ("add", "multiply"):
-            _check_who_joins(sys._getframe(1), kind is Scalar and other.kind is BOOL)
-        return ufunc(other, self) if swap else ufunc(self, other)
+        if joins and self.logical and is_logical(other):
+            if op != "mul":
+                raise arithmetic_of_comparisons(f"np.{name}")
+            return apply("and", self, other)
+        return apply(op, other, self) if swap else apply(op, self, other)
 
     return method
-
-
-MATRIX_PRODUCTS = (4, 17)  # @ and @= among the operators of Python's BINARY_OP
-
-
-def _check_who_joins(frame: Any, both: bool) -> None:
-    """A list of logical values that NumPy adds up by itself is an array to NumPy; its Scalars do not know of it."""
-    if WITHIN.get():
-        return
-    operation, operator = frame.f_code.co_code[frame.f_lasti : frame.f_lasti + 2]
-    if dis.opname[operation].startswith("BINARY"):
-        if operator not in MATRIX_PRODUCTS:
-            return
-    elif not both:
-        return  # sum((q[0] > 0, q[1] > 0)) starts from 0, and counts
-    raise TraceError(
-        "comparisons are added or multiplied that are no array, as np.add.reduce([q[0] > 0, q[1] > 0]) does; "
-        "write np.array([…]) around them"
-    )
 
 
 def _through(name: str, swap: bool = False) -> Callable[[Scalar, Any], Any]:
@@ -187,22 +175,17 @@ class Traced:
 
 
 class Scalar(Traced):
-    """One value of the Program being written; behaves as a NumPy number, except that the number is not known.
+    """One value of the Program being written; behaves as a NumPy number, except that the number is not known."""
 
-    kind   BOOL, INT or FLOAT: what NumPy would have here
-    """
-
-    __slots__ = ("builder", "index", "kind")
+    __slots__ = ("builder", "index", "logical")
     __hash__ = None  # type: ignore[assignment]
     shape: tuple[int, ...] = ()
     ndim = 0
     size = 1
     dtype = np.dtype(object)
 
-    def __init__(self, builder: Algebra, index: int, kind: np.dtype[Any] = FLOAT) -> None:
-        self.builder = builder
-        self.index = index
-        self.kind = kind
+    def __init__(self, builder: Algebra, index: int, logical: bool = False) -> None:
+        self.builder, self.index, self.logical = builder, index, logical
 
     def __repr__(self) -> str:
         return f"<traced value: {self.builder.code[self.index][0]}>"
@@ -236,7 +219,7 @@ class Scalar(Traced):
         return self
 
     def astype(self, dtype: Any) -> Scalar:
-        return cast(self, asked_kind(dtype, f"astype({dtype!r})"))
+        return cast(self, asks_for_logical(dtype, f"astype({dtype!r})"))
 
     def __bool__(self) -> NoReturn:
         raise TraceError(
@@ -275,42 +258,36 @@ def _of_floats(name: str) -> Callable[..., Any]:
 
 
 class Array(Traced, np.ndarray):
-    """A NumPy array of Scalars and numbers of one kind; every NumPy function on it comes to this package first."""
+    """A NumPy array of Scalars and numbers; every NumPy function on it comes to this package first."""
 
-    kind: np.dtype[Any] = FLOAT
+    logical: bool = False
 
     def __array_finalize__(self, origin: Any) -> None:
-        self.kind = getattr(origin, "kind", FLOAT)
+        self.logical = getattr(origin, "logical", False)
 
     def __getitem__(self, key: Any) -> Any:
         _check_index(key)
-        return numpys_own(super().__getitem__(key), self.kind)
+        return numpys_own(super().__getitem__(key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         _check_index(key)
-        super().__setitem__(key, cast_all(value, self.kind))
+        super().__setitem__(key, cast_all(value, self.logical))
 
     def item(self, *args: Any) -> Any:
-        return self._bare("item")(*args)
+        return plain(self).item(*args)
 
     def tolist(self) -> Any:
-        return self._bare("tolist")()
-
-    def _bare(self, method: str) -> Callable[..., Any]:
-        """A method whose results are Python's own numbers: True + True is 2 there, and True in NumPy."""
-        if self.kind is BOOL:
-            raise TraceError(f"{method}() of comparisons gives Python's True and False; write x[i], or list(x)")
-        return getattr(plain(self), method)
+        return plain(self).tolist()
 
     def fill(self, value: Any) -> None:
         self[...] = value
 
     def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
-        kind = asked_kind(dtype, f"astype({dtype!r})")
+        logical = asks_for_logical(dtype, f"astype({dtype!r})")
         casting = args[1] if len(args) > 1 else kwargs.get("casting", "unsafe")
-        if not np.can_cast(self.kind, kind, casting):
-            raise TraceError(f"NumPy refuses to make {NAMES[kind]} of {NAMES[self.kind]} with casting={casting!r}")
-        return typed(cast_all(plain(self), kind), kind)
+        if logical and not self.logical and casting != "unsafe":
+            raise TraceError(f"NumPy refuses to make truth values of floats with casting={casting!r}")
+        return typed(cast_all(plain(self), logical), logical)
 
     @property  # type: ignore[misc]
     def imag(self) -> Any:
@@ -330,61 +307,45 @@ def _check_index(key: Any) -> None:
             )
 
 
-def typed(bare: np.ndarray, kind: np.dtype[Any]) -> Array:
-    """An array of objects, all of this kind, as an Array."""
+def typed(bare: np.ndarray, logical: bool) -> Array:
+    """An array of objects as an Array."""
     array = bare.view(Array)
-    array.kind = kind
+    array.logical = logical
     return array
 
 
-def cast_all(values: Any, kind: np.dtype[Any]) -> Any:
-    """Scalars and numbers, one or an array of them, as those of another kind."""
+def cast_all(values: Any, logical: bool) -> Any:
+    """Scalars and numbers, one or an array of them, as truth values or as numbers."""
     if not isinstance(values, (np.ndarray, list, tuple)):
-        return cast(values, kind)
-    if isinstance(values, Array) and values.kind is kind and values.dtype == object:
+        return cast(values, logical)
+    if isinstance(values, Array) and values.logical == logical and values.dtype == object:
         return plain(values)
     if not isinstance(values, np.ndarray):
         values = np.array(values, dtype=object)
     result = np.empty(values.shape, dtype=object)
-    result[...] = np.frompyfunc(cast, 2, 1)(plain(values), kind)
+    result[...] = np.frompyfunc(cast, 2, 1)(plain(values), logical)
     return result
 
 
-def kinds_within(x: Any) -> set[Any]:
-    """The kinds that lists and arrays hold. An array tells its own: among objects float32 become Python's floats."""
-    if isinstance(x, (list, tuple)):
-        return set().union(*map(kinds_within, x))
-    if isinstance(x, (Array, Scalar)):
-        return {x.kind}
-    if isinstance(x, np.ndarray):
-        return set().union(*map(kinds_within, x.flat)) if x.dtype == object else {x.dtype}
-    return {kind_of_number(x)}
+def uniform(bare: np.ndarray) -> Array:
+    """An array of objects as an Array: logical if all entries are, else their numbers."""
+    logical = is_logical(bare)
+    return typed(cast_all(bare, logical), logical)
 
 
-def uniform(bare: np.ndarray, kinds: set[Any] | None = None) -> Array:
-    """An array of objects as an Array: its entries become those of the kind that NumPy would give to the array.
-
-    `kinds` are those of what the array was made from, where these are others than those of its entries.
-    """
-    kinds = kinds_within(bare) if kinds is None else kinds
-    kind = common_kind("an array of traced values", *map(np.dtype, kinds))
-    alike = kinds <= ({kind, float} if kind is FLOAT else {kind})
-    return typed(bare if alike else cast_all(bare, kind), kind)
-
-
-def wrap(result: Any, kind: np.dtype[Any] | None = None) -> Any:
+def wrap(result: Any, logical: bool | None = None) -> Any:
     """Arrays of traced values, in whatever a NumPy function returned, become Arrays, those of no axes Scalars."""
     if isinstance(result, tuple):
-        parts = [wrap(part, kind) for part in result]
+        parts = [wrap(part, logical) for part in result]
         return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
     if isinstance(result, list):
-        return [wrap(part, kind) for part in result]
+        return [wrap(part, logical) for part in result]
     if isinstance(result, np.ndarray) and result.dtype == object:
-        if kind is None and isinstance(result, Array) and not result.size:
-            kind = result.kind  # which no entry tells
-        array = uniform(plain(result)) if kind is None else typed(plain(result), kind)
-        return numpys_own(plain(array).item(), array.kind) if array.ndim == 0 else array
-    return result if kind is None else numpys_own(cast(result, kind), kind)
+        if logical is None and isinstance(result, Array) and not result.size:
+            logical = result.logical  # which no entry tells
+        array = uniform(plain(result)) if logical is None else typed(plain(result), logical)
+        return numpys_own(plain(array).item()) if array.ndim == 0 else array
+    return result if logical is None else numpys_own(cast(result, logical))
 
 
 def plain(x: Any) -> Any:

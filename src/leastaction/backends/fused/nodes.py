@@ -67,6 +67,12 @@ def collocates(method: Galerkin) -> bool:
     return len(method.table.c) == method.s and method.rule.order >= 2 * method.s
 
 
+def shift_count(method: Galerkin) -> int:
+    """How many shifts a step falls apart into: half of s, and more where rounding makes real numbers of a pair."""
+    nodes = nodes_of(method)
+    return (method.s + 1) // 2 if nodes is None else nodes.shift.shape[1]
+
+
 @lru_cache(maxsize=64)
 def nodes_of(method: Galerkin) -> Nodes | None:
     """The tables of a method, or None where its steps are not collocation by a rule of Gauss."""

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from leastaction.backends.fused.elimination import factors, slopes_of, square, substitute
+from leastaction.backends.fused.nodes import shift_count
 from leastaction.backends.fused.shifted_systems import Complex, joined, separated, slopes_at
 from leastaction.program import Builder, Value
 from leastaction.step.form import Step
@@ -37,11 +38,7 @@ def places_of(step: Step) -> tuple[Place, ...]:
 
 def size_of(step: Step, rows: Rows) -> int:
     """How many values hold the factors of all shifts."""
-    return 2 * len(places_of(step)) * rows.length(_shifts(step))
-
-
-def _shifts(step: Step) -> int:
-    return (step.s + 1) // 2
+    return 2 * len(places_of(step)) * rows.length(shift_count(step.method))
 
 
 def factored(step: Step, rows: Rows, B: Builder, at: Mapping[str, Sequence[Any]]) -> list[Value]:
@@ -79,7 +76,7 @@ def departing(step: Step, rows: Rows, F: Sequence[Value], M: Sequence[Value]) ->
 
 def _read(step: Step, rows: Rows, F: Sequence[Value]) -> list[list[list[Complex]]]:
     """The factors of the shifts in each vector."""
-    width, nothing = rows.length(_shifts(step)), F[0].B.number(0.0)
+    width, nothing = rows.length(shift_count(step.method)), F[0].B.number(0.0)
     found = [[[Complex(nothing, nothing)] * step.n for _ in range(step.n)] for _ in range(width)]
     for e, (i, j) in enumerate(places_of(step)):
         for v, matrix in enumerate(found):

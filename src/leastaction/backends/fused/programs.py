@@ -14,7 +14,7 @@ from leastaction.backends.fused.chord import chord, paired, repeated, restart, t
 from leastaction.backends.fused.collocation import WOVEN, collocated
 from leastaction.backends.fused.mass import Chords, Mass, eliminated, mass_of
 from leastaction.backends.fused.newton import Iteration, coordinates, iteration, newton, unique
-from leastaction.backends.fused.nodes import nodes_of
+from leastaction.backends.fused.nodes import nodes_of, shift_count
 from leastaction.backends.fused.settling import settling
 from leastaction.backends.fused.shifted_systems import SLOPES, moving
 from leastaction.backends.fused.uniqueness import one_root
@@ -379,7 +379,7 @@ def _soft(chords: Chords, rows: Rows) -> Blocks:
         own = separable.blocks(step, mass, rows)
     if mass.collocated:
         points = n * rows.length(len(step.samples(step.terms[0]).tau))
-        shifts = 2 * len(moving(step)) ** 2 * rows.length((step.s + 1) // 2)
+        shifts = 2 * len(moving(step)) ** 2 * rows.length(shift_count(step.method))
         own = [("points", points), ("speeds", points), ("shifts", shifts), ("choice", 1), ("inner", 1)]
         own += [("mass", 0), ("soft_scale", rows.length(n))]
     own += march.blocks(step, rows) if march.marches(chords, rows) else []

@@ -11,10 +11,8 @@ import sympy as sp
 
 from leastaction.analysis import iteration_matrix, stability
 from leastaction.integrate import integrate
-from leastaction.methods import Galerkin
-from leastaction.methods import method as method_named
 from leastaction.numbers.precision import mpmath_digits
-from leastaction.papers.galerkin2014.runs import KEPLER, T_END, order
+from leastaction.papers.galerkin2014.runs import KEPLER, T_END, member, order
 from leastaction.papers.model import Erratum, Kind, erratum
 from leastaction.papers.typeset import root
 from leastaction.problems import get
@@ -135,8 +133,7 @@ def sign(name: str = "P3N3Q6Gau") -> str:
 def velocity() -> str:
     """q̇_d by the basis itself instead of its derivative: for a particle at rest."""
     h = 0.1
-    chosen = method_named("simpson")
-    assert isinstance(chosen, Galerkin)
+    chosen = member("Lob", 2, 3)
     table = chosen.table
     at_rest = np.ones(chosen.s + 1)
     printed, right = (float(np.abs(basis @ at_rest).max()) / h for basis in (table.l, table.dl))

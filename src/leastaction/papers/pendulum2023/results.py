@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from typing import Any
 
@@ -10,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from leastaction.integrate import integrate
-from leastaction.papers.model import Cell, Claim, Options, PublishedTable, Redrawn, redrawn
+from leastaction.papers.model import Cell, Claim, Options, PublishedTable, Redrawn, error_cells, redrawn
 from leastaction.papers.style import EXACT, line
 from leastaction.problems import get
 from leastaction.results.path import Path
@@ -56,13 +55,14 @@ def errors(path: Path) -> dict[str, float]:
 def table_1(options: Options) -> list[Cell]:
     """Errors with 50, 100 and 200 steps in a period, and the order ½ log₂(e₁/e₃)."""
     found = {method: [errors(run(method, steps)) for steps in MESHES] for method in METHODS}
-    cells = []
-    for (method, quantity), published in TABLE_1.items():
-        e = [error[quantity] for error in found[method]]
-        columns = [*(f"{steps} steps" for steps in MESHES), "order"]
-        for column, printed, computed in zip(columns, published, [*e, 0.5 * math.log2(e[0] / e[2])], strict=True):
-            cells.append(Cell("1", f"{method}, {quantity}", column, printed, computed))
-    return cells
+    return error_cells(
+        "1",
+        [f"{steps} steps" for steps in MESHES],
+        (
+            (f"{method}, {quantity}", published, [error[quantity] for error in found[method]], ())
+            for (method, quantity), published in TABLE_1.items()
+        ),
+    )
 
 
 @redrawn("1", "Five periods of the nonlinear pendulum, exact")

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.integrate import integrate
 from leastaction.linear import Quadratic
-from leastaction.papers.model import Cell, Options, PublishedTable
+from leastaction.papers.model import Cell, Options, PublishedTable, error_cells
 from leastaction.results.path import Path
 
 FloatArray = NDArray[np.float64]
@@ -121,17 +121,20 @@ def errors(method: str, periods: int, mesh: int, unit: float = 1.0) -> dict[str,
 def cells_of(lengths: Sequence[int], unit: float = 1.0) -> list[Cell]:
     """The cells of runs of these lengths, in t̄ = unit."""
     found = {(T, m): [errors(m, T, mesh, unit) for mesh in MESHES] for T in lengths for m in METHODS}
-    cells = []
-    for (periods, variable, method), published in TABLE_2.items():
-        if periods not in lengths:
-            continue
-        e = [error[variable] for error in found[periods, method]]
-        row = f"{periods} t̄, {method}, {variable}"
-        columns = [*(f"h = {1 / mesh:g} t̄" for mesh in MESHES), "order"]
-        for i, computed in enumerate([*e, 0.5 * math.log2(e[0] / e[2])]):
-            note = DISAGREEMENTS.get((periods, variable, method, i), "")
-            cells.append(Cell("2", row, columns[i], published[i], computed, note))
-    return cells
+    return error_cells(
+        "2",
+        [f"h = {1 / mesh:g} t̄" for mesh in MESHES],
+        (
+            (
+                f"{T} t̄, {method}, {variable}",
+                published,
+                [error[variable] for error in found[T, method]],
+                [DISAGREEMENTS.get((T, variable, method, i), "") for i in range(4)],
+            )
+            for (T, variable, method), published in TABLE_2.items()
+            if T in lengths
+        ),
+    )
 
 
 def table_2(options: Options) -> list[Cell]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.integrate import integrate
-from leastaction.papers.model import Erratum, Kind, Options, erratum
+from leastaction.papers.model import Erratum, Kind, Options, erratum, order
 from leastaction.papers.top2025.figures import listed
 from leastaction.papers.top2025.formulas import (
     PrintedScheme,
@@ -35,10 +35,10 @@ from leastaction.papers.top2025.tables import (
     TABLE_2,
     TABLE_4,
     TOP_COLUMNS,
+    TOP_ENERGY,
     TOP_MESHES,
-    order,
+    TOP_NUTATION,
     pendulum_errors,
-    top_cells,
     top_errors,
 )
 from leastaction.problems import get
@@ -271,7 +271,7 @@ def copied_row() -> str:
 )
 def mislabelled_column() -> str:
     at = {mesh: top_errors(SIMPSON, mesh, (1,))["nutation"][1] for mesh in (20, TOP_MESHES[0])}
-    cells = [cell for table in ("4", "5") for cell in top_cells(table, Options())]
+    cells = [cell for table in (TOP_NUTATION, TOP_ENERGY) for cell in table.cells(Options())]
     first = [cell.agrees for cell in cells if cell.column == TOP_COLUMNS[0]]
     orders = [cell.agrees for cell in cells if cell.column == "order"]
     return (

@@ -10,7 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,36 +80,13 @@ def _nutation(long: LongRun, h: Any) -> Any:
 def all_errors(
     runs: Sequence[LongRun], tick: Callable[[int, int], None], workers: int | None = None
 ) -> dict[LongRun, Errors]:
-    """The errors of many runs, one process for each core; `tick(done, total)` counts steps."""
-    total = sum(long.steps for long in runs)
-    longest_first = sorted(runs, key=lambda long: -long.steps)
+    """The errors of many runs, one process for each core, the longest first; `tick(done, total)` counts steps."""
+    total, done, found = sum(long.steps for long in runs), 0, {}
     context = multiprocessing.get_context("spawn")  # a fork would copy threads of libraries in any state
-    counter = context.Value("q", 0)
-    with ProcessPoolExecutor(
-        min(len(runs), workers or os.cpu_count() or 1), context, initializer=_share, initargs=(counter,)
-    ) as pool:
-        waiting = {pool.submit(_work, long): long for long in longest_first}
-        futures, found = set(waiting), {}
-        while futures:
-            ready, futures = wait(futures, timeout=0.5, return_when=FIRST_COMPLETED)
-            tick(counter.value, total)
-            for future in ready:
-                found[waiting[future]] = future.result()
+    with ProcessPoolExecutor(min(len(runs), workers or os.cpu_count() or 1), context) as pool:
+        waiting = {pool.submit(errors, long): long for long in sorted(runs, key=lambda long: -long.steps)}
+        for future in as_completed(waiting):
+            found[waiting[future]] = future.result()
+            done += waiting[future].steps
+            tick(done, total)
     return found
-
-
-_counter: Any = None
-
-
-def _share(counter: Any) -> None:
-    """In each process: where to count steps."""
-    global _counter
-    _counter = counter
-
-
-def _work(long: LongRun) -> Errors:
-    def tick(steps: int) -> None:
-        with _counter.get_lock():
-            _counter.value += steps
-
-    return errors(long, tick)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from leastaction.analysis import symplectic_defect
-from leastaction.papers.model import Claim, Options, statement
+from leastaction.papers.model import Claim, Options, order, statement
 from leastaction.papers.top2025.figures import listed
 from leastaction.papers.top2025.runs import METHODS, MIDPOINT, RK4, SIMPSON, problem, run
 from leastaction.papers.top2025.tables import (
     PENDULUM_STEPS,
     TOP_MESHES,
-    order,
     pendulum_errors,
     top_errors,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.papers.model import Cell, Options, PublishedTable
+from leastaction.papers.model import Cell, Options, PublishedTable, error_cells
 from leastaction.papers.top2025.long_runs import Errors, LongRun, all_errors
 from leastaction.papers.top2025.runs import (
     METHODS,
@@ -85,11 +85,6 @@ _COPIED = "the row of T = 1 s printed again; the order printed here, 4.75, is th
 NOTES: dict[tuple[str, int, str, int], str] = {("2", 1000, RK4, i): _COPIED for i in range(3)}
 
 
-def order(e: tuple[float, ...]) -> float:
-    """½ log₂(e₁/e₃), the step being halved twice."""
-    return 0.5 * math.log2(e[0] / e[2])
-
-
 def _largest(error: NDArray[Any], steps: dict[int, int]) -> dict[int, float]:
     """The largest |error| within the steps of each length, by length."""
     largest = np.maximum.accumulate(np.abs(error))
@@ -141,55 +136,56 @@ def _lengths(published: Published) -> tuple[int, ...]:
     return tuple(sorted({length for length, _ in published}))
 
 
-def _cells(
-    table: str,
-    published: Published,
-    unit: str,
-    columns: tuple[str, ...],
-    found: dict[tuple[int, str], tuple[float, ...]],
-) -> list[Cell]:
-    cells = []
-    for (length, method), printed in published.items():
-        if (length, method) not in found:
-            continue
-        e = found[length, method]
-        for i, (column, text, computed) in enumerate(zip((*columns, "order"), printed, (*e, order(e)), strict=True)):
-            note = NOTES.get((table, length, method, i), "")
-            cells.append(Cell(table, f"T = {length} {unit}, {method}", column, text, computed, note))
-    return cells
+@dataclass(frozen=True)
+class ErrorTable:
+    """A table of one quantity's errors on one problem, with so many steps in a unit of time."""
 
+    number: str
+    published: Published
+    name: str
+    quantity: str
+    meshes: tuple[int, ...]
+    unit: str
+    columns: tuple[str, ...]
 
-def pendulum_cells(options: Options, lengths: tuple[int, ...] = _lengths(TABLE_2)) -> list[Cell]:
-    """Table 2, for these lengths."""
-    digits = precision(lengths, options)
-    fast = tuple(length for length in lengths if length not in digits)
-    meshes = tuple(int(1 / h) for h in PENDULUM_STEPS)
-    precise = long_errors("double-pendulum", meshes, digits, options)
-    found: dict[tuple[int, str], tuple[float, ...]] = {}
-    for method in METHODS:
-        errors = [pendulum_errors(method, h, fast) if fast else {} for h in PENDULUM_STEPS]
-        if precise:
-            many = [precise[method, mesh]["energy"] for mesh in meshes]
-            errors = [e | m for e, m in zip(errors, many, strict=True)]
-        found |= {(length, method): tuple(e[length] for e in errors) for length in lengths}
-    columns = tuple(f"h = {float(h):g}" for h in PENDULUM_STEPS)
-    return _cells("2", TABLE_2, "s", columns, found)
+    def errors(self, method: str, mesh: int, lengths: tuple[int, ...]) -> dict[int, float]:
+        if self.name == "double-pendulum":
+            return pendulum_errors(method, Fraction(1, mesh), lengths)
+        return top_errors(method, mesh, lengths)[self.quantity]
 
+    def cells(self, options: Options, lengths: tuple[int, ...] | None = None) -> list[Cell]:
+        """The cells, for these lengths."""
+        lengths = lengths or _lengths(self.published)
+        digits = precision(lengths, options)
+        fast = tuple(length for length in lengths if length not in digits)
+        precise = long_errors(self.name, self.meshes, digits, options)
+        found: dict[tuple[int, str], tuple[float, ...]] = {}
+        for method in METHODS:
+            errors = [self.errors(method, mesh, fast) if fast else {} for mesh in self.meshes]
+            if precise:
+                many = [precise[method, mesh][self.quantity] for mesh in self.meshes]
+                errors = [e | m for e, m in zip(errors, many, strict=True)]
+            found |= {(length, method): tuple(e[length] for e in errors) for length in lengths}
+        return error_cells(
+            self.number,
+            self.columns,
+            (
+                (
+                    f"T = {length} {self.unit}, {method}",
+                    printed,
+                    found[length, method],
+                    [NOTES.get((self.number, length, method, i), "") for i in range(4)],
+                )
+                for (length, method), printed in self.published.items()
+                if (length, method) in found
+            ),
+        )
 
-def top_cells(table: str, options: Options, lengths: tuple[int, ...] = _lengths(TABLE_4)) -> list[Cell]:
-    """Table 4 (nutation) or 5 (energy), for these lengths."""
-    published, quantity = {"4": (TABLE_4, "nutation"), "5": (TABLE_5, "energy")}[table]
-    digits = precision(lengths, options)
-    fast = tuple(length for length in lengths if length not in digits)
-    precise = long_errors("lagrange-top", TOP_MESHES, digits, options)
-    found: dict[tuple[int, str], tuple[float, ...]] = {}
-    for method in METHODS:
-        errors = [top_errors(method, mesh, fast)[quantity] if fast else {} for mesh in TOP_MESHES]
-        if precise:
-            many = [precise[method, mesh][quantity] for mesh in TOP_MESHES]
-            errors = [e | m for e, m in zip(errors, many, strict=True)]
-        found |= {(length, method): tuple(e[length] for e in errors) for length in lengths}
-    return _cells(table, published, "t̄", TOP_COLUMNS, found)
+    def of_paper(self, title: str, setting: str) -> PublishedTable:
+        lengths = _lengths(self.published)
+        return PublishedTable(
+            self.number, title, self.cells, setting, lambda options: arithmetic(options, lengths, self.unit)
+        )
 
 
 def arithmetic(options: Options, lengths: tuple[int, ...], unit: str) -> str:
@@ -210,27 +206,22 @@ _TOP_SETTING = (
     "variational one, the same as on Hamilton's equations. Order = ½ log₂(e₁/e₃)."
 )
 
+PENDULUM_ENERGY = ErrorTable(
+    "2", TABLE_2, "double-pendulum", "energy", (25, 50, 100), "s", tuple(f"h = {float(h):g}" for h in PENDULUM_STEPS)
+)
+TOP_NUTATION = ErrorTable("4", TABLE_4, "lagrange-top", "nutation", TOP_MESHES, "t̄", TOP_COLUMNS)
+TOP_ENERGY = ErrorTable("5", TABLE_5, "lagrange-top", "energy", TOP_MESHES, "t̄", TOP_COLUMNS)
+
 TABLES = [
-    PublishedTable(
-        "2",
+    PENDULUM_ENERGY.of_paper(
         "Double pendulum: largest relative error of the energy over runs of growing length",
-        pendulum_cells,
         "m₁ = m₂ = 1, ω₀ = 2π, g = 9.81, ℓ = g/ω₀² (as read g/ω₀), q(0) = (π/4, π/3), p(0) = 0; H as in (15), without "
         "an offset; RK4 on Hamilton's equations. Order = ½ log₂(e₁/e₃).",
-        lambda options: arithmetic(options, _lengths(TABLE_2), "s"),
     ),
-    PublishedTable(
-        "4",
-        "Top with loops: largest relative error of the nutation over runs of growing length",
-        lambda options: top_cells("4", options),
-        _TOP_SETTING,
-        lambda options: arithmetic(options, _lengths(TABLE_4), "t̄"),
+    TOP_NUTATION.of_paper(
+        "Top with loops: largest relative error of the nutation over runs of growing length", _TOP_SETTING
     ),
-    PublishedTable(
-        "5",
-        "Top with loops: largest relative error of the energy over runs of growing length",
-        lambda options: top_cells("5", options),
-        _TOP_SETTING,
-        lambda options: arithmetic(options, _lengths(TABLE_4), "t̄"),
+    TOP_ENERGY.of_paper(
+        "Top with loops: largest relative error of the energy over runs of growing length", _TOP_SETTING
     ),
 ]

@@ -8,15 +8,13 @@ middle of two frames lies on the straight line between them, up to a small part 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.results.between import STRAIGHT, Picture, cubics, flat, missed, states
+from leastaction.results.between import STRAIGHT, Picture, flat, missed, states
 
 if TYPE_CHECKING:
     from leastaction.results.path import Path
@@ -27,7 +25,6 @@ QUICK_STRAIGHT, QUICK_MOST = 1 / 600, 4000
 FEWEST = 200  # frames, if the path has as many
 MOST_ROWS = 1 << 20  # states looked at
 FINEST = 4096  # the most frames for each stored state
-ASKED = 200  # times at which cubics are compared with the motion
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,27 +62,15 @@ def frames(path: Path, most: int, picture: Picture, begin: int = 0, quick: bool 
 
 
 def _even(path: Path, most: int, picture: Picture, begin: int, straight: float) -> Frames:
-    """Frames of a path with a pace, whose states are not equally spaced; their number grows until lines are straight.
-
-    The cubics through the stored states tell how many frames are needed. The cubics also give the frames, unless the
-    method's own polynomial differs from them at some times, or there are impacts.
-    """
-
-    def found(count: int, at: Callable[[FloatArray], tuple[FloatArray, FloatArray]]) -> Frames:
+    """Frames of a path with a pace, whose states are not equally spaced: twice as many until lines are straight."""
+    count = min(most, FEWEST)
+    while True:
         t = np.linspace(float(path.t[begin]), float(path.t[-1]), count)
-        q, p = at(t)
-        return Frames(t, q, p, float(t[1] - t[0]), missed(flat(picture, t, q, p)) < straight)
-
-    count, quick = min(most, max(FEWEST, 2)), cubics(path)
-    while not (last := found(count, quick)).whole and 2 * count <= most:
+        q, p = states(path, t)
+        whole = missed(flat(picture, t, q, p)) < straight
+        if whole or 2 * count > most:
+            return Frames(t, q, p, float(t[1] - t[0]), whole)
         count *= 2
-    middle = np.asarray((path.t[begin:-1] + path.t[begin + 1 :]) / 2).astype(float)
-    middle = middle[np.unique(np.linspace(0, len(middle) - 1, min(len(middle), ASKED)).round().astype(int))]
-    both = (flat(picture, middle, *at(middle)) for at in (quick, partial(states, path)))
-    thrown = any(events.p_after is not None for events in path.events.values())
-    if thrown or float(np.abs(np.subtract(*both)).max()) > straight:
-        return found(count, partial(states, path))
-    return last
 
 
 def rows(path: Path, begin: int = 0, skip: int = 1) -> tuple[FloatArray, FloatArray, FloatArray]:

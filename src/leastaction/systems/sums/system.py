@@ -17,24 +17,28 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.backends.backend import Backend
 from leastaction.backends.galerkin import GalerkinStepper
-from leastaction.backends.native import fingerprint
 from leastaction.backends.rows import Row
-from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR, Failure
+from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
 from leastaction.backends.stepper import Start, Stepper
 from leastaction.backends.sum_backend import sum_backend
 from leastaction.backends.summands import Assembly
+from leastaction.engine.long_steps import Scripted
+from leastaction.engine.run import Engine, engine
+from leastaction.engine.stepper import FormStepper
+from leastaction.engine.sums import summed
 from leastaction.errors import ConstraintError, DegenerateLagrangianError
 from leastaction.methods import Galerkin, Method
 from leastaction.numbers.notation import to_texts
-from leastaction.numbers.rounding import FLOAT64, Reals, all_finite
+from leastaction.numbers.rounding import FLOAT64
 from leastaction.program import Builder, Program
 from leastaction.reading import entry, floats, integer, listing, mapping, numbers, text
 from leastaction.step.form import Summand
-from leastaction.systems.arguments import Params, coordinate_names
+from leastaction.systems.arguments import Params, coordinate_names, values_of
 from leastaction.systems.defaults import Usual
-from leastaction.systems.failures import explained
+from leastaction.systems.frequencies import fastest_of_sum
 from leastaction.systems.lagrangian import Lagrangian
-from leastaction.systems.sums.frequencies import fastest
+from leastaction.systems.mechanics import states_of
+from leastaction.systems.programs import Parameters
 from leastaction.systems.sums.term import Term
 
 FloatArray = NDArray[np.float64]
@@ -44,7 +48,7 @@ MOST_EXPANDED = 200  # coordinates of a sum that is written out as one Program
 QUICKLY = 12_000  # instructions of all rows that are differentiated and compiled in seconds: thirty bodies in space
 
 
-class Sum(Usual):
+class Sum(Parameters, Usual):
     """A system of n coordinates: the sum of terms. `la.Lagrangian.sum` makes it.
 
     >>> import leastaction as la
@@ -79,7 +83,7 @@ class Sum(Usual):
                 self._add(key, value, term)
 
     def _add(self, key: str, value: Any, term: Term) -> None:
-        array = _numbers(f"parameter {key!r} of {term.name}", value, FLOAT64)
+        array = values_of({key: value})[key]
         if key in self._defaults and not np.array_equal(self._defaults[key], array):
             raise ValueError(
                 f"two terms have a parameter {key!r} with different values; terms share parameters of one name: give "
@@ -91,56 +95,6 @@ class Sum(Usual):
         """The state for other processes: the terms, without compiled code."""
         return {name: getattr(self, name) for name in ("n", "terms", "name", "names", "_given", "_defaults")}
 
-    # Parameters.
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """Names and default values of the parameters, as they were given."""
-        return dict(self._given)
-
-    @property
-    def params(self) -> dict[str, Any]:
-        """Names and default values of the parameters."""
-        return self.named(self.values())
-
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        """Where each parameter begins in the flat array."""
-        places, begin = {}, 0
-        for key, array in self._defaults.items():
-            places[key] = begin
-            begin += array.size
-        return places
-
-    def values(self, params: Params | None = None, reals: Reals = FLOAT64) -> NDArray[Any]:
-        """The parameters as one flat array, defaults replaced by what `params` brings."""
-        size = sum(array.size for array in self._defaults.values())
-        if isinstance(params, np.ndarray):
-            if params.shape != (size,):
-                raise ValueError(f"the flat array of {self.name}'s parameters has shape ({size},), got {params.shape}")
-            return params
-        if not isinstance(params, Mapping | None):
-            raise TypeError(f"params must map names to values, as in dict(m=1.0); got {params!r}")
-        merged = dict(self._defaults)
-        if reals is not FLOAT64:
-            merged = {key: reals.array(value) for key, value in self._given.items()}
-        for key, value in (params or {}).items():
-            if key not in merged:
-                raise ValueError(f"{self.name} has no parameter {key!r}; it has {sorted(merged) or 'none'}")
-            array = _numbers(f"parameter {key!r}", value, reals)
-            if array.shape != merged[key].shape:
-                raise ValueError(f"parameter {key!r} has shape {merged[key].shape}, got {array.shape}")
-            merged[key] = array
-        return np.concatenate([reals.array([]), *(array.ravel() for array in merged.values())])
-
-    def named(self, values: NDArray[Any]) -> dict[str, Any]:
-        """The flat array of `values`, by name."""
-        named: dict[str, Any] = {}
-        for key, default in self._defaults.items():
-            block = values[self._places[key] : self._places[key] + default.size].reshape(default.shape)
-            named[key] = block.item() if default.shape == () else block.copy()
-        return named
-
     # What a step and the evaluation of many rows need.
 
     @cached_property
@@ -149,10 +103,12 @@ class Sum(Usual):
         return tuple(self._summand(term) for term in self.terms)
 
     def _summand(self, term: Term) -> Summand:
+        sizes = [array.size for array in self._defaults.values()]
+        places = dict(zip(self._defaults, np.cumsum([0, *sizes]).tolist(), strict=False))
         first: list[int] = []
         pitch: list[int] = []
         for key in term.given:
-            begin, size = self._places[key], self._defaults[key].size
+            begin, size = places[key], self._defaults[key].size
             own = size // term.rows if term.own[key] else size
             first += range(begin, begin + own)
             pitch += [own if term.own[key] else 0] * own
@@ -165,11 +121,6 @@ class Sum(Usual):
             first=np.array(first, np.int64),
             pitch=np.array(pitch, np.int64),
         )
-
-    @property
-    def inputs(self) -> dict[str, tuple[int, ...]]:
-        """None: forces on the rows of a sum take parameters alone."""
-        return {}
 
     def check_inputs(self) -> None:
         """Refuse inputs."""
@@ -232,7 +183,7 @@ class Sum(Usual):
                 "larger one takes a member of the Galerkin family and h=: for a derivative along one direction compare "
                 "two runs that begin close together, for an error compare with half the step"
             )
-        size = sum(array.size for array in self._defaults.values())
+        size = len(self._flat)
         B = Builder([("t", 1), ("q", self.n), ("v", self.n), ("params", size)])
         t, q, v, flat = (B.input(block) for block, _ in B.inputs)
         parts: list[int] = []
@@ -360,7 +311,7 @@ class Sum(Usual):
     ) -> float:
         """The largest frequency or growth rate of the linearised motion at its start, or soon after."""
         if not self.has_tangent:
-            return fastest(self, t, q, v, params)
+            return fastest_of_sum(self, t, q, v, params)
         return self.expanded().frequency(t, q, p, v, params, length)
 
     def begin(
@@ -426,13 +377,15 @@ class Sum(Usual):
         if found:
             raise ConstraintError("; ".join(found) + ". Begin with q0, v0 = la.project(system, q0, v0)")
 
-    @property
-    def mass_varies_with_position(self) -> bool:
-        """Not for what it is asked for: a pole of a chart."""
-        return False
+    def engine(self, method: Method, width: int = 1, energy: bool = False, varied: int = 0) -> Engine | None:
+        """How one trajectory is stepped by one native function; None for several, and for methods beside the family."""
+        if not isinstance(method, Galerkin) or width > 1 or varied:
+            return None
+        return engine(self, method)
 
-    def engine(self, method: Method, width: int = 1, energy: bool = False, varied: int = 0) -> None:
-        """None: no native function of a whole run steps this system."""
+    def scripted(self, method: Galerkin) -> Scripted:
+        """What the steps of a method ask of this system."""
+        return summed(self, method)
 
     def backend(self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False) -> Backend | None:
         """How the loops step this system: one trajectory at a time."""
@@ -440,13 +393,11 @@ class Sum(Usual):
 
     def stepper(self, method: Method, start: Start, row: Row | None = None) -> Stepper:
         """The stepper of one trajectory in float64; methods beside the family step the system `expanded`."""
+        if isinstance(method, Galerkin) and self.engine(method) is not None:
+            return FormStepper(self, method, start, row)
         if isinstance(method, Galerkin):
             return GalerkinStepper(self, method, start, row)
         return self.expanded().stepper(method, start, row)
-
-    def explain(self, failure: Failure, h: float) -> tuple[str, str]:
-        """Why a step that failed so could not be done, and what to try; h is a smaller step."""
-        return explained(failure, h)
 
     # Files.
 
@@ -502,23 +453,11 @@ class Sum(Usual):
         names = [text(one, "a coordinate's name") for one in listing(record.get("names", []), "names")]
         return cls(terms, n, text(entry(record, "name"), "name"), names)
 
-    def machine(self) -> str:
-        """The facts about the machine that decide the last bits of a run in float64."""
-        return fingerprint()
-
     def _each(self, q: ArrayLike, other: ArrayLike, t: ArrayLike, name: str, one: Any) -> FloatArray:
         """The results of `one` at one state or at many, after a check of their shapes."""
-        Q, X = np.asarray(q, float), np.asarray(other, float)
-        for label, array in (("q", Q), (name, X)):
-            if array.ndim not in (1, 2) or array.shape[-1] != self.n:
-                raise ValueError(f"{label} must have shape ({self.n},) or (K, {self.n}); got {array.shape}")
-        if Q.shape != X.shape:
-            raise ValueError(f"q and {name} must have the same shape; got {Q.shape} and {X.shape}")
-        T = np.asarray(t, float)
-        if Q.ndim == 1:
-            return np.asarray(one(Q, X, float(T)))
-        T = np.broadcast_to(T, (len(Q),))
-        return np.array([one(a, b, float(c)) for a, b, c in zip(Q, X, T, strict=True)])
+        Q, X, T, single = states_of(self.n, q, other, t, name)
+        found = np.array([one(a, b, float(c)) for a, b, c in zip(Q, X, T, strict=True)])
+        return found[0] if single else found
 
     def __repr__(self) -> str:
         return f"Sum({', '.join(map(repr, self.terms))}, n={self.n})"
@@ -529,14 +468,3 @@ def _still(program: Program, n: int, params: int) -> Program:
     B = Builder([("t", 1), ("q", n), ("params", params)])
     given = {name: B.input(name) for name, _ in B.inputs} | {"v": [B.const(0.0)] * n}
     return B.build(**B.inline(program, **given))
-
-
-def _numbers(what: str, value: Any, reals: Reals) -> NDArray[Any]:
-    """A parameter as an array of finite numbers."""
-    try:
-        array = reals.array(value)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{what} must be a number or an array of numbers; got {value!r} ({error})") from None
-    if not all_finite(array):
-        raise ValueError(f"{what} must be finite; got {value!r}")
-    return array

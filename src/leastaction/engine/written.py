@@ -1,0 +1,204 @@
+"""A Lagrangian as scripts see it: its node, compiled for the points of a step side by side, and its derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leastaction.backends.fused.mass import Mass, mass_of
+from leastaction.engine.long_steps import LongSteps, Middle, Sweep
+from leastaction.engine.rescue import Rescue
+from leastaction.kernel import compile_program, native_lanes
+from leastaction.kernel.script import Call, Each, Operation, Place
+from leastaction.methods import Galerkin
+from leastaction.program import Builder, Program
+from leastaction.step.form import Step, step_of
+
+FloatArray = NDArray[np.float64]
+
+
+class Written:
+    """A Lagrangian and a method."""
+
+    kinds, kind_of = 0, np.zeros(0, np.int64)
+    stiffness = ("m_v", "f_q", "gyro")
+
+    def __init__(self, system: Any, method: Galerkin, step: Step) -> None:
+        self.system, self.method, self.step, self.n = system, method, step, step.n
+        self.channels = step.channels
+
+    @cached_property
+    def mass(self) -> Mass:
+        return mass_of(self.step)
+
+    @property
+    def constant(self) -> bool:
+        return self.mass.constant
+
+    @property
+    def diagonal(self) -> bool:
+        return self.mass.diagonal and self.constant
+
+    @property
+    def separable(self) -> bool:
+        return self.mass.separable and self.diagonal
+
+    @property
+    def vectors(self) -> int:
+        return -(-len(self.method.table.c) // self.lanes)
+
+    @property
+    def lanes(self) -> int:
+        return native_lanes()
+
+    @property
+    def padded(self) -> int:
+        return -(-self.n // self.lanes) * self.lanes
+
+    def _node(self, *names: str) -> Program:
+        """The node's Program for padded coordinates."""
+        program, N = self.step.terms[0].program, self.padded
+        B = Builder([(name, N if name in ("q", "v") else size) for name, size in program.inputs])
+        at = B.at(
+            program.select(*names), {name: x[: self.n] if name in ("q", "v") else x for name, x in B.blocks().items()}
+        )
+        return B.finished(**{name: [*at[name], *[0.0] * (N - self.n)] for name in names})
+
+    def sweep(self, form: LongSteps, name: str, nodes: Sequence[int]) -> Sweep:
+        names = ("f",) if self.separable else ("f", "m")
+        L, work, program = (form.lanes if len(nodes) > 1 else 1), form.work, self._node(*names)
+        native = compile_program(program, L, bounded=L > 1)
+        groups = -(-len(nodes) // L)
+        slot = work.slot(2)
+        room = work.block(f"{name} work", native.work)
+        form.further.append((slot, native, room))
+        given = [work.block(f"{name} given {g}", program.input_size * L) for g in range(groups)]
+        found = [work.block(f"{name} found {g}", program.output_size * L) for g in range(groups)]
+
+        def places(begins: Sequence[int], first: int) -> Place:
+            at = tuple(begins[k // L] + first * L + k % L for k in range(len(nodes)))
+            return Place("work", at, form.lanes * L, L)
+
+        def block(name: str) -> Place:
+            return places(given, program.input_slice(name).start)
+
+        outputs = [places(found, program.output_slice(x).start) for x in names]
+        calls = [Call(slot, Place("work", (a,)), Place("work", (b,))) for a, b in zip(given, found, strict=True)]
+        t = block("t")
+        for begin in given:
+            form.params_at.append((begin + program.input_slice("params").start * L, L))
+        first = program.input_slice("inputs").start if self.channels else 0
+        for k, i in enumerate(nodes):
+            form.points.append(
+                (t.begins[k], i, [given[k // L] + (first + j) * L + k % L for j in range(self.channels)])
+            )
+        return Sweep(calls, Place("work", t.begins), block("q"), block("v"), outputs[0], outputs[-1], False)
+
+    def around(self, form: LongSteps, before: Each, sweep: Sweep, after: Each) -> list[Operation]:
+        return [before, *sweep.operations, after]
+
+    def driven(self, form: LongSteps) -> list[Operation]:
+        """Times and inputs of all points, where the node reads them."""
+        points = [*form.points, *form.middles]
+        channels, vectors, W = self.channels, self.vectors, form.lanes
+        begin = form.places["inputs"].start
+
+        def source(i: int, j: int) -> int:
+            return (begin + j * vectors) * W + i
+
+        r = len(self.method.table.c)
+        reads = {"times": form.times,
+                 "inputs": Place("state", tuple(source(i, j) for _, i, _ in points for j in range(channels if i < r else 0)))}  # fmt: skip
+        at_t = Place("work", tuple(t for t, _, _ in points))
+        at_inputs = Place("work", tuple(x for _, i, places in points for x in (places if i < r else [])))
+
+        def build(rows: Any, x: Any) -> Any:
+            return {"given t": [x["times"][min(i, r)] for _, i, _ in points], "given inputs": x["inputs"]}
+
+        return [form.once(build, reads, **{"given t": at_t, "given inputs": at_inputs})]
+
+    def middle(self, form: LongSteps, what: Sequence[str]) -> Middle:
+        slopes, n, work = self.step.terms[0].slopes, self.n, form.work
+        there = dict(slopes.outputs)
+        zero = ("const", 0.0)
+
+        def value(name: str, i: int, j: int) -> int | None:
+            if name == "m_v" and name in there:
+                return slopes.output(name)[i * n + j]
+            return slopes.output(name)[i * n + j] if name in there else None
+
+        names = [x for x in ("m_v", "f_q") if x in what]
+        if "gyro" in what:
+            names += [x for x in ("m_q", "f_v") if x in there]
+        pattern = np.eye(n, dtype=bool)
+        for name in names:
+            if name in there:
+                pattern |= np.array([slopes.code[k] != zero for k in slopes.output(name)]).reshape(n, n)
+        pattern |= pattern.T
+        row, column = np.nonzero(np.triu(pattern))
+        both = [*zip(row.tolist(), column.tolist(), strict=True), *zip(column.tolist(), row.tolist(), strict=True)]
+        N = self.padded
+        B = Builder([(name, N if name in ("q", "v") else size) for name, size in slopes.inputs])
+        blocks = {name: x[:n] if name in ("q", "v") else x for name, x in B.blocks().items()}
+        at = B.at(slopes.select(*(name for name in names if name in there)), blocks)
+        found = {
+            name: [at[name][i * n + j] if name in there else 0.0 for i, j in both]
+            for name in ("m_v", "f_q")
+            if name in what
+        }
+        if "gyro" in what:
+            nothing = [0.0] * (n * n)
+            m_q, f_v = (at.get(name, nothing) for name in ("m_q", "f_v"))
+            gyro = [m_q[i * n + j] - f_v[i * n + j] for i, j in both]
+            if any(x != 0.0 if isinstance(x, float) else slopes_known(x) != 0 for x in gyro):
+                found["gyro"] = gyro
+        program = B.finished(**found)
+        native = compile_program(program, 1)
+        slot, name = work.slot(2), " ".join(what)
+        form.further.append((slot, native, work.block(f"{name} work", native.work)))
+        given, out = work.block(f"{name} given", program.input_size), work.block(f"{name} found", program.output_size)
+        form.params_at.append((given + program.input_slice("params").start, 1))
+        form.middles.append((given + program.input_slice("t").start, len(self.method.table.c), []))
+        if self.channels:
+            r, first = len(self.method.table.c), given + program.input_slice("inputs").start
+            form.points.append(
+                (given + program.input_slice("t").start, r // 2, [first + j for j in range(self.channels)])
+            )
+        q, v = (Place("work", (given + program.input_slice(x).start,), form.lanes) for x in "qv")
+        entries = {x: out + program.output_slice(x).start for x in found}
+        e = np.arange(len(row))
+        call = [Call(slot, Place("work", (given,)), Place("work", (out,)))]
+        return Middle(call, q, v, entries, row, column, e, e + len(row))
+
+    def fill(self, form: LongSteps, work: FloatArray, params: FloatArray) -> None:
+        slots = work.view(np.int64)
+        for slot, native, room in form.further:
+            slots[slot : slot + 2] = native.address, work.ctypes.data + 8 * room
+        for begin, lanes in form.params_at:
+            work[begin : begin + len(params) * lanes] = np.repeat(params, lanes)
+        (begin,) = form.mass_place.begins
+        work[begin : begin + form.count * form.lanes] = 1.0
+        if self.diagonal:
+            given = {name: np.zeros(size) for name, size in self.mass.program.inputs} | {"params": params}
+            work[begin : begin + self.n] = 1.0 / np.array(self.mass.program(*given.values())["m_v"])
+
+    def rescue(self, params: FloatArray) -> Rescue:
+        return Rescue(self.system, self.step, params)
+
+    def velocity(self, t: float, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
+        (v,), _ = self.system.velocities(np.array([t]), q[None], p[None], params)
+        return np.asarray(v, float)
+
+
+def slopes_known(x: Any) -> float | None:
+    known = x.known
+    return None if known is None else float(known)
+
+
+@lru_cache(maxsize=64)
+def written(system: Any, method: Galerkin) -> Written:
+    return Written(system, method, step_of(system, method))

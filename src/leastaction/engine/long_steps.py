@@ -285,7 +285,7 @@ class LongSteps(Form):
     def split(self, values: Row, x: Mapping[str, Any]) -> Row:
         """Sizes of this coordinate, by kinds: zero for kinds that it does not belong to."""
         if self.kinds <= 1:
-            return [a for a in values]
+            return list(values)
         kind = x["kind"][0]
         return [kind.op("eq", float(k)).op("if", a) for a in values for k in range(self.kinds)]
 
@@ -413,7 +413,7 @@ class LongSteps(Form):
     def _chord(self, rows: Any, x: Any) -> tuple[Row, Value]:
         """The new z of a separable system from its forces, and the impulse but for the last force."""
         (weights,), scatter = rows.columns("weights"), rows.columns("f")
-        f = dict(zip(self.moving, x["f"], strict=True)) | dict.fromkeys(self.still, x["force"][0])
+        f = dict(zip(self.moving, x["f"], strict=True)) | dict(zip(self.still, x["force"], strict=False))
         kicks = {i: weights[i] * f[i] for i in sorted(f)}
         R = [total([scatter[i][m] * a for i, a in kicks.items() if scatter[i][m]]) for m in range(self.s)]
         R[-1] = R[-1] - x["p"][0]
@@ -422,7 +422,7 @@ class LongSteps(Form):
     def _equations(self, rows: Any, x: Any) -> tuple[Row, Value]:
         """R of one coordinate, and the impulse but for the last force."""
         (weights,), scatter = rows.columns("weights"), rows.columns("f")
-        f = dict(zip(self.moving, x["f"], strict=True)) | dict.fromkeys(self.still, x["force"][0])
+        f = dict(zip(self.moving, x["f"], strict=True)) | dict(zip(self.still, x["force"], strict=False))
         kicks = {i: weights[i] * f[i] for i in sorted(f)}
         if self.how.separable:
             speeds = apply(rows, rows.columns("v"), x["z"])
@@ -597,7 +597,7 @@ class LongSteps(Form):
 
         def pushed(rows: Any, x: Any) -> Any:
             (weights,) = rows.columns("weights")
-            f = {**dict.fromkeys(self.still, x["force"][0]), **dict.fromkeys(self.last, x["late"][0])}
+            f = {**dict(zip(self.still, x["force"], strict=False)), **dict.fromkeys(self.last, x["late"][0])}
             p, lost = _summed(x["p"][0], total([weights[i] * f[i] for i in sorted(f)]), x["lost"][0])
             return {"p": [p], "lost": [lost], "force": x["late"]}
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.status import NOT_FINITE, SINGULAR, Failure
-from leastaction.backends.summands import Blocks, Rows
+from leastaction.backends.summands import Blocks, JobList, Rows
 from leastaction.engine.long_steps import MOST_KINDS, LongSteps, Middle, Sweep
 from leastaction.engine.rescue import Rescue, Unsolved
-from leastaction.kernel.script import JOB, Blocked, Each, Jobs, Operation, Place, Zero
+from leastaction.kernel.script import Blocked, Each, Jobs, Operation, Place, Zero
 from leastaction.methods import Galerkin
 from leastaction.step.form import samples, stencils
 
@@ -41,38 +41,6 @@ class Facts:
     @property
     def s(self) -> int:
         return self.method.s
-
-
-class JobList:
-    """The jobs of a sum over rows, and the parameters of their rows."""
-
-    def __init__(self, rows: Rows) -> None:
-        self.rows = rows
-        self.pieces = sorted(
-            (cell, e, part, *piece)
-            for e, one in enumerate(rows.strips)
-            for part in range(len(one.parts))
-            for cell, *piece in one.parts[part].pieces()
-        )
-        self.table = np.zeros((len(self.pieces), len(JOB)), np.int64)
-
-    def given(self, params: FloatArray) -> tuple[NDArray[np.int64], Any]:
-        """The table of jobs with these parameters, and the arrays whose addresses it has."""
-        arrays = {}
-        for e, one in enumerate(self.rows.strips):
-            first, pitch = one.summand.first, one.summand.pitch
-            common = np.append(params[first[pitch == 0]], 0.0)
-            own = list(zip(first[pitch > 0].tolist(), pitch[pitch > 0].tolist(), strict=True))
-            for k, part in enumerate(one.parts):
-                rows = np.maximum(part.rows, 0)
-                given = np.concatenate([np.zeros(0), *(params[a + b * rows] for a, b in own), np.zeros(1)])
-                arrays[e, k] = given, common, len(rows)
-        table = self.table.copy()
-        for job, (_, e, k, address, count, lacking, before) in zip(table, self.pieces, strict=True):
-            given, common, size = arrays[e, k]
-            kernel = self.rows.strips[e].kernels[k].address
-            job[:] = kernel, address, count, lacking, given.ctypes.data + 8 * before, size, common.ctypes.data
-        return table, arrays
 
 
 class Summed:

@@ -47,7 +47,7 @@ class Summed:
     """A sum and a method."""
 
     channels, vectors = 0, 0
-    stiffness = ("m_v", "f_q")
+    stiffness: tuple[str, ...] = ("m_v", "f_q")
 
     def __init__(self, system: Any, method: Galerkin) -> None:
         self.system, self.method, self.n = system, method, system.n
@@ -99,6 +99,7 @@ class Summed:
         slot = work.keep(np.concatenate([[0], np.cumsum(counts)]))
         work.keep(np.searchsorted(owned[:, 0], np.arange(cells.phases[1] + 1)))
         work.keep(np.ascontiguousarray(vectors))
+        assert isinstance(jobs, Jobs)
         return [Blocked(slot, before, jobs, after, cells.phases[1], cells.phases[-1], len(vectors))]
 
     def driven(self, form: LongSteps) -> list[Operation]:
@@ -121,11 +122,11 @@ class Summed:
             operations += [Zero(at, count), Jobs(slot, form.times.only(-1), q, v, at, at)]
         return Middle(operations, q, v, entries, blocks.row[upper], blocks.column[upper], upper, mirror[upper])
 
-    def fill(self, form: LongSteps, work: FloatArray, params: FloatArray) -> None:
-        form.kept = []
+    def fill(self, form: LongSteps, work: FloatArray, params: FloatArray) -> Any:
+        kept = []
         for slot, jobs in [(form.job_slot, self.jobs), *form.further]:
             table, arrays = jobs.given(params)
-            form.kept.append((table, arrays))
+            kept.append((table, arrays))
             work.view(np.int64)[slot : slot + 2] = table.ctypes.data, len(table)
         (begin,) = form.mass_place.begins
         work[begin : begin + form.count * form.lanes] = 1.0
@@ -136,6 +137,7 @@ class Summed:
         if form.kinds > 1:
             (begin,) = form.kind.begins
             work[begin : begin + self.n] = self.kind_of
+        return kept
 
     def velocity(self, t: float, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
         return self.sums.at(params).velocity(t, q, p)

@@ -166,7 +166,7 @@ def test_steps_in_which_stiffness_changes_much_are_those_of_the_lagrangian_writt
     assert path.p == pytest.approx(plain.p, abs=1e-11 * np.abs(plain.p).max())
 
 
-@pytest.mark.parametrize(("seed", "h"), [(2, 0.1), (3, 0.1), (3, 0.3)])
+@pytest.mark.parametrize(("seed", "h"), [(2, 0.1), (3, 0.1)])
 @pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")
 def test_the_stiffest_steps_go_on_where_those_of_the_lagrangian_written_out_do(seed, h):
     """A thousand times stiffer within a step: what GMRES leaves of an equation must not hide how increments shrink."""

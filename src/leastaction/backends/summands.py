@@ -5,6 +5,7 @@ Numbers of all coordinates lie one after the other in arrays of `padded(n)`, wit
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -14,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.cells import Cells, cells_of
+from leastaction.backends.guarded import check_zones, guarded
 from leastaction.backends.layout import PART, ROWS
-from leastaction.backends.native import loop
 from leastaction.backends.records import Memory
 from leastaction.backends.tables import Part, cut
 from leastaction.kernel import Native, Strip, Write, compile_strip, native_lanes
+from leastaction.kernel.compile import compile_jobs
+from leastaction.kernel.script import JOB
 from leastaction.program import Builder, Program, dot
 from leastaction.step.constraints import geometry, rate
 from leastaction.step.form import Summand
@@ -174,29 +177,69 @@ def _pushed(node: Program) -> Program:
     return B.finished(**found)
 
 
+class JobList:
+    """The jobs of a sum over rows, and the parameters of their rows."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.pieces = sorted(
+            (cell, e, part, *piece)
+            for e, one in enumerate(rows.strips)
+            for part in range(len(one.parts))
+            for cell, *piece in one.parts[part].pieces()
+        )
+        self.table = np.zeros((len(self.pieces), len(JOB)), np.int64)
+
+    def given(self, params: FloatArray) -> tuple[NDArray[np.int64], Any]:
+        """The table of jobs with these parameters, and the arrays whose addresses it has."""
+        arrays = {}
+        for e, one in enumerate(self.rows.strips):
+            first, pitch = one.summand.first, one.summand.pitch
+            common = np.append(params[first[pitch == 0]], 0.0)
+            own = list(zip(first[pitch > 0].tolist(), pitch[pitch > 0].tolist(), strict=True))
+            for k, part in enumerate(one.parts):
+                rows = np.maximum(part.rows, 0)
+                given = np.concatenate([np.zeros(0), *(params[a + b * rows] for a, b in own), np.zeros(1)])
+                arrays[e, k] = given, common, len(rows)
+        table = self.table.copy()
+        for job, (_, e, k, address, count, lacking, before) in zip(table, self.pieces, strict=True):
+            given, common, size = arrays[e, k]
+            kernel = self.rows.strips[e].kernels[k].address
+            job[:] = kernel, address, count, lacking, given.ctypes.data + 8 * before, size, common.ctypes.data
+        return table, arrays
+
+
 class Evaluation:
-    """A sum over rows with memory of its own, to be called from Python."""
+    """A sum over rows with parameters of its own, to be called from Python."""
 
     def __init__(self, n: int, rows: Rows, sizes: tuple[int, int]) -> None:
         self.n, self.rows, self.sizes = n, rows, sizes
-        self.memory = Memory()
-        self.place, self._laid = rows.lay_out(self.memory)
-        self.memory.finish()
+        self.jobs = JobList(rows)
         self._params: FloatArray | None = None
+        self._kept: Any = None
 
     def __call__(self, t: float, q: FloatArray, v: FloatArray, params: FloatArray) -> tuple[FloatArray, FloatArray]:
         """What is added to the two arrays at this point."""
         if self._params is None or not np.array_equal(self._params, params):
-            for one, places in self._laid:
-                one.give(self.memory, places, params)
-            self._params = params.copy()
+            self._kept, self._params = self.jobs.given(params), params.copy()
+        table, _ = self._kept
         W, room = native_lanes(), padded(self.n)
-        Q, V = np.zeros(room + W), np.zeros(room + W)
-        Q[: len(q)], V[: len(v)] = q, v
-        f, m = (np.zeros(padded(size) + W) for size in self.sizes)
-        memory = self.memory
-        loop("strips.evaluate")(memory.I, memory.D, self.place, np.array([float(t)]), Q, V, f, m)
-        return f[: self.sizes[0]], m[: self.sizes[1]]
+        arrays = [guarded((size + W,), "a sum's") for size in (room, room, *map(padded, self.sizes))]
+        arrays[0][: len(q)], arrays[1][: len(v)] = q, v
+        point = np.array([float(t)])
+        _loop()(table.ctypes.data, len(table), point.ctypes.data, *(x.ctypes.data for x in arrays))
+        check_zones(*arrays)
+        return arrays[2][: self.sizes[0]], arrays[3][: self.sizes[1]]
+
+
+@lru_cache(maxsize=1)
+def _loop() -> Any:
+    """The native loop over jobs."""
+    native = compile_jobs()
+    kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, *[ctypes.c_void_p] * 5)
+    loop: Any = kind(native.address)
+    loop.native = native
+    return loop
 
 
 class Blocks:

@@ -156,6 +156,10 @@ class Form:
         """The unknowns of the step that has just landed, where `lifts`."""
         return x["z"][:, 0]
 
+    def solved(self, x: Mapping[str, FloatArray], q: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """z, (s, n), and the impulse of a step that began at (q, p) and has landed, of a form that is `alone`."""
+        raise NotImplementedError
+
     def scratch(self, size: int, old: FloatArray, params: FloatArray) -> FloatArray:
         """The array that native code works in: the old one, if it serves."""
         return old if len(old) >= size else guarded((size,), "work")

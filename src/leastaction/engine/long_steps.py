@@ -21,6 +21,7 @@ together, since a wave that comes to a coordinate at rest would put every step i
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -70,11 +71,21 @@ class Scripted(Protocol):
     kinds: int
     kind_of: NDArray[np.int64]
     channels: int
-    vectors: int
-    constant: bool
-    diagonal: bool
-    separable: bool
-    stiffness: tuple[str, ...]
+
+    @property
+    def vectors(self) -> int: ...
+
+    @property
+    def constant(self) -> bool: ...
+
+    @property
+    def diagonal(self) -> bool: ...
+
+    @property
+    def separable(self) -> bool: ...
+
+    @property
+    def stiffness(self) -> tuple[str, ...]: ...
 
     def sweep(self, form: LongSteps, name: str, nodes: Sequence[int]) -> Sweep:
         """Forces, and momenta where they are needed, at these nodes."""
@@ -92,8 +103,8 @@ class Scripted(Protocol):
         """Blocks of derivatives in the middle of the step."""
         ...
 
-    def fill(self, form: LongSteps, work: FloatArray, params: FloatArray) -> None:
-        """Write addresses, parameters and a constant diagonal mass into the work."""
+    def fill(self, form: LongSteps, work: FloatArray, params: FloatArray) -> Any:
+        """Write addresses, parameters and a constant diagonal mass into the work; returns what has these addresses."""
         ...
 
     def rescue(self, params: FloatArray) -> Rescue: ...
@@ -174,7 +185,8 @@ class LongSteps(Form):
         self.keeps = lifts or varied > 0  # whether explicit steps write z, too
         self.count = -(-self.n // W)  # vectors of coordinates
         self.samples = samples(self.method)
-        self.ahead = Prediction(self.s, Lying(prediction_tables(self.method.table.modes, self.method.table.growth)))
+        self.growth = prediction_tables(self.method.table.modes, self.method.table.growth)
+        self.ahead = Prediction(self.s, Lying(self.growth))
         of = stencils(self.samples, 1.0)
         nodes = range(len(of.times))
         self.still = [i for i in nodes if how.separable and not of.gather["q"][i].any()]
@@ -187,7 +199,8 @@ class LongSteps(Form):
         self.rows = _Tables(self.tables(), W)
         self.blocks = self._blocks()
         self.names = {name for name, _ in self.blocks}
-        self.work, self._given_params, self.job_slot = Work(W), np.full(1, np.nan), -1
+        self.work, self.job_slot = Work(W), -1
+        self._works: dict[int, Any] = {}  # by the identity of a work: what it was filled with
         self.further: list[Any] = []
         self.functions: list[Any] = []
         self.params_at: list[tuple[int, int]] = []
@@ -245,7 +258,7 @@ class LongSteps(Form):
     def _lay_out(self) -> None:
         how, work = self.how, self.work
         self.times = work.single("times", len(self.samples.tau) + 1)
-        self.sweeps = {
+        self.sweeps: dict[str, Any] = {
             name: how.sweep(self, name, nodes) if nodes else None
             for name, nodes in (("moving", self.moving), ("still", self.still), ("last", self.last))
         }
@@ -285,7 +298,7 @@ class LongSteps(Form):
     def split(self, values: Row, x: Mapping[str, Any]) -> Row:
         """Sizes of this coordinate, by kinds: zero for kinds that it does not belong to."""
         if self.kinds <= 1:
-            return [a for a in values]
+            return list(values)
         kind = x["kind"][0]
         return [kind.op("eq", float(k)).op("if", a) for a in values for k in range(self.kinds)]
 
@@ -361,7 +374,7 @@ class LongSteps(Form):
         middle = way is not None and way.middle is not None
 
         def build(rows: Any, x: Any) -> Any:
-            ahead = Prediction(s, Lying(self.ahead.rows.tables, B=rows.B))
+            ahead = Prediction(s, Lying(self.growth, B=rows.B))
             z = ahead.propose(x["memory"], x["choice"][0])
             found = {"z": z, **self._points(rows, x, z)}
             if middle:
@@ -413,7 +426,7 @@ class LongSteps(Form):
     def _chord(self, rows: Any, x: Any) -> tuple[Row, Value]:
         """The new z of a separable system from its forces, and the impulse but for the last force."""
         (weights,), scatter = rows.columns("weights"), rows.columns("f")
-        f = dict(zip(self.moving, x["f"], strict=True)) | dict.fromkeys(self.still, x["force"][0])
+        f = dict(zip(self.moving, x["f"], strict=True)) | dict(zip(self.still, x["force"], strict=False))
         kicks = {i: weights[i] * f[i] for i in sorted(f)}
         R = [total([scatter[i][m] * a for i, a in kicks.items() if scatter[i][m]]) for m in range(self.s)]
         R[-1] = R[-1] - x["p"][0]
@@ -422,7 +435,7 @@ class LongSteps(Form):
     def _equations(self, rows: Any, x: Any) -> tuple[Row, Value]:
         """R of one coordinate, and the impulse but for the last force."""
         (weights,), scatter = rows.columns("weights"), rows.columns("f")
-        f = dict(zip(self.moving, x["f"], strict=True)) | dict.fromkeys(self.still, x["force"][0])
+        f = dict(zip(self.moving, x["f"], strict=True)) | dict(zip(self.still, x["force"], strict=False))
         kicks = {i: weights[i] * f[i] for i in sorted(f)}
         if self.how.separable:
             speeds = apply(rows, rows.columns("v"), x["z"])
@@ -484,7 +497,7 @@ class LongSteps(Form):
             reads["solved"] = way.place
         return [*operations, self.each(moved, reads, **writes), self._verdict(first, hard)]
 
-    def way(self, hard: bool) -> MassChord | ShiftedChord | None:
+    def way(self, hard: bool) -> Any:
         """How the equations of an iteration are solved, the cheap way or the hard one; None: by a number each."""
         if hard not in self._ways:
             self._ways[hard] = ShiftedChord(self) if hard else None if self.how.diagonal else MassChord(self)
@@ -526,7 +539,7 @@ class LongSteps(Form):
 
         def moved(rows: Any, x: Any) -> Any:
             q, lost = _summed(x["q"][0], x["z"][s - 1], x["lost"][0])
-            found = {"q": [q], "lost": [lost]}
+            found: dict[str, Any] = {"q": [q], "lost": [lost]}
             if last is not None:
                 found |= {"point": [q]} | ({"f": [0.0]} if last.adds else {})
             return found
@@ -538,7 +551,7 @@ class LongSteps(Form):
             found = {"p": [p], "lost p": [lost]}
             if self.hands_on:
                 found["force"] = x["late"]
-            ahead = Prediction(s, Lying(self.ahead.rows.tables, B=rows.B))
+            ahead = Prediction(s, Lying(self.growth, B=rows.B))
             unit = 1.0 / self.own(x, "scale")
             found["memory"], errors = ahead.assess(x["z"], unit, x["started"][0], x["memory"])
             found["largest errors"] = errors
@@ -568,7 +581,7 @@ class LongSteps(Form):
         writes |= {"largest": self.sizes(0, 1)} if K else {"length": self.place("length")}
 
         def done(rows: Any, x: Any) -> Any:
-            ahead = Prediction(s, Lying(self.ahead.rows.tables, B=rows.B))
+            ahead = Prediction(s, Lying(self.growth, B=rows.B))
             choice, record = ahead.choose(x["errors"], x["started"][0], x["record"])
             found = {"choice": [choice], "record": record, "t": [x["t"][0] + 1.0], "started": [1.0]}
             found |= {"going": [0.0], "failed": [0.0]}
@@ -578,10 +591,12 @@ class LongSteps(Form):
                 ]
             return {name: [a if isinstance(a, Value) else rows.B.number(a) for a in y] for name, y in found.items()}
 
-        once = self.once(done, {"errors": self.errors, "record": self.place("record"), "most": self.sizes(0, 1),
-                                "length": self.place("length")} if K else
-                         {"errors": self.errors, "record": self.place("record")},
-                         choice=self.place("choice"), record=self.place("record"), length=self.place("length"))  # fmt: skip
+        judged = {"errors": self.errors, "record": self.place("record")}
+        kept = {"choice": self.place("choice"), "record": self.place("record")}
+        if K:
+            judged |= {"most": self.sizes(0, 1), "length": self.place("length")}
+            kept["length"] = self.place("length")
+        once = self.once(done, judged, **kept)
         return [*operations, self.each(landed, reads, **writes), once]
 
     def _explicit(self) -> list[Operation]:
@@ -597,7 +612,7 @@ class LongSteps(Form):
 
         def pushed(rows: Any, x: Any) -> Any:
             (weights,) = rows.columns("weights")
-            f = {**dict.fromkeys(self.still, x["force"][0]), **dict.fromkeys(self.last, x["late"][0])}
+            f = {**dict(zip(self.still, x["force"], strict=False)), **dict.fromkeys(self.last, x["late"][0])}
             p, lost = _summed(x["p"][0], total([weights[i] * f[i] for i in sorted(f)]), x["lost"][0])
             return {"p": [p], "lost": [lost], "force": x["late"]}
 
@@ -633,16 +648,25 @@ class LongSteps(Form):
         return z, (x["p"].reshape(-1)[: self.n] - p) + carry
 
     def scratch(self, size: int, old: FloatArray, params: FloatArray) -> FloatArray:
-        if len(old) == self.work.end and np.array_equal(self._given_params, params):
+        known, own, _ = self._works.get(id(old), (None, params, None))
+        if known is not None and known() is old and len(old) == self.work.end and np.array_equal(own, params):
             return old
         found = guarded((self.work.end,), "work")
-        slots = found.view(np.int64)
+        slots, key = found.view(np.int64), id(found)
         for slot, table in self.work.kept.items():
             slots[slot] = table.ctypes.data
         for slot, native in self.functions:
-            slots[slot] = ctypes.cast(native, ctypes.c_void_p).value
-        self.how.fill(self, found, params)
-        self._given_params = params.copy()
+            slots[slot] = ctypes.cast(native, ctypes.c_void_p).value or 0
+        kept = self.how.fill(self, found, params)
+        address = found.ctypes.data
+
+        def dropped(_: Any) -> None:
+            self._works.pop(key, None)
+            for way in self._ways.values():
+                if way is not None:
+                    way.factors.pop(address, None)
+
+        self._works[key] = weakref.ref(found, dropped), params.copy(), kept
         return found
 
     def began(
@@ -710,6 +734,7 @@ class _Eliminated:
         self.table = work.keep(np.ascontiguousarray(table))
         self.index = work.keep(self.profile.order)
         self.rows = work.keep(self.profile.tables())
+        self.factors: dict[int, list[Any]] = {}  # of SuperLU, by the address of a work
 
     @cached_property
     def wide(self) -> bool:
@@ -733,13 +758,13 @@ class _Eliminated:
             return total
 
         def factor(state: FloatArray, work: FloatArray) -> None:
-            self.factors = []
+            self.factors[work.ctypes.data] = factors = []
             for parts, flag in zip(terms, broken, strict=True):
                 x = values(state, work, parts[0]) + (1j * values(state, work, parts[1]) if len(parts) > 1 else 0.0)
                 x = np.append(x, np.where(middle.row == middle.column, 0.0, x))
                 try:
                     how = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
-                    self.factors.append(splu(csc_array((x, where), shape=(n, n)), **how))
+                    factors.append(splu(csc_array((x, where), shape=(n, n)), **how))
                     work[flag.begins[0]] = 0.0
                 except (RuntimeError, ValueError):
                     work[flag.begins[0]] = 1.0
@@ -754,7 +779,7 @@ class _Eliminated:
         n = self.form.n
 
         def solve(state: FloatArray, work: FloatArray) -> None:
-            for k, (lu, right) in enumerate(zip(self.factors, rights(work), strict=False)):
+            for k, (lu, right) in enumerate(zip(self.factors[work.ctypes.data], rights(work), strict=False)):
                 found = lu.solve(np.ascontiguousarray(right))
                 if not begins:
                     right[:] = found
@@ -828,7 +853,7 @@ class ShiftedChord(_Eliminated):
         for e, both in enumerate(self.complex):
             own: list[Any] = []
             for k in range(1 + both):
-                part = [] if k else [(entries["m_v"], None)]
+                part: list[Any] = [] if k else [(entries["m_v"], None)]
                 part.append((entries["f_q"], form.table_place(f"gamma {k}", e)))
                 part += [(entries[name], form.table_place(f"alpha {k}", e)) for name in ("gyro",) if name in entries]
                 own.append(tuple(part))

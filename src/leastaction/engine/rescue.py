@@ -75,6 +75,7 @@ class Rescue:
         self.controls = np.array([float(d) for d in step.controls(20)[1:]])
         self.slopes = [Called(term.slopes) for term in step.terms]
 
+    @np.errstate(all="ignore")  # what is no number is seen, and failed
     def solve(self, t: float, q: FloatArray, p: FloatArray, h: float, inputs: FloatArray) -> Solved:
         """The step from (q, p); inputs are those at the nodes, (r, channels)."""
         v = self.velocity(t, q, p)

@@ -27,7 +27,7 @@ from leastaction.program import Program
 from leastaction.step.form import Step
 
 if TYPE_CHECKING:
-    from leastaction.systems.lagrangian import Lagrangian
+    pass
 
 FloatArray = NDArray[np.float64]
 
@@ -69,9 +69,7 @@ def form_of(
 class Engine:
     """A form of the steps of a method on a system, compiled; h, parameters and trajectories change nothing of it."""
 
-    def __init__(
-        self, system: Lagrangian, method: Galerkin, how: Scripted, form: Form, width: int, phases: int
-    ) -> None:
+    def __init__(self, system: Any, method: Galerkin, how: Scripted, form: Form, width: int, phases: int) -> None:
         self.system, self.method, self.phases = system, method, phases
         self.how, self.step, self.form = how, how.step, form
         self.width, self.lanes, self.places = width, self.form.lanes, self.form.places

@@ -23,7 +23,7 @@ from leastaction.kernel.driver import BEGIN, CALL, EASY, FAILED, FINISHED, HARD,
 from leastaction.methods import Composition, Galerkin
 
 if TYPE_CHECKING:
-    from leastaction.systems.lagrangian import Lagrangian
+    pass
 
 FloatArray = NDArray[np.float64]
 
@@ -53,7 +53,7 @@ class FormStepper:
     threads, hasty = 1, False
 
     def __init__(
-        self, system: Lagrangian, method: Galerkin | Composition, start: Start, row: Row | None = None, lanes: int = 1,
+        self, system: Any, method: Galerkin | Composition, start: Start, row: Row | None = None, lanes: int = 1,
         watch: Watching | None = None, energy: bool = False,
     ) -> None:  # fmt: skip
         require_inputs(system, start)
@@ -157,7 +157,7 @@ class FormStepper:
         self._unbegun[g] = True
 
     def hurry(self) -> None:
-        """From now on a step after the first fails that only a rescue could solve: in large systems that takes minutes."""
+        """From now on steps after the first are not rescued: in large systems that takes minutes."""
         self.hasty = True
 
     def leave(self, status: NDArray[np.int8]) -> None:

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.status import NOT_FINITE, SINGULAR, Failure
-from leastaction.backends.summands import Blocks, Rows
+from leastaction.backends.summands import Blocks, JobList, Rows
 from leastaction.engine.long_steps import MOST_KINDS, LongSteps, Middle, Sweep
 from leastaction.engine.rescue import Rescue, Unsolved
-from leastaction.kernel.script import JOB, Blocked, Each, Jobs, Operation, Place, Zero
+from leastaction.kernel.script import Blocked, Each, Jobs, Operation, Place, Zero
 from leastaction.methods import Galerkin
 from leastaction.step.form import samples, stencils
 
@@ -43,43 +43,11 @@ class Facts:
         return self.method.s
 
 
-class JobList:
-    """The jobs of a sum over rows, and the parameters of their rows."""
-
-    def __init__(self, rows: Rows) -> None:
-        self.rows = rows
-        self.pieces = sorted(
-            (cell, e, part, *piece)
-            for e, one in enumerate(rows.strips)
-            for part in range(len(one.parts))
-            for cell, *piece in one.parts[part].pieces()
-        )
-        self.table = np.zeros((len(self.pieces), len(JOB)), np.int64)
-
-    def given(self, params: FloatArray) -> tuple[NDArray[np.int64], Any]:
-        """The table of jobs with these parameters, and the arrays whose addresses it has."""
-        arrays = {}
-        for e, one in enumerate(self.rows.strips):
-            first, pitch = one.summand.first, one.summand.pitch
-            common = np.append(params[first[pitch == 0]], 0.0)
-            own = list(zip(first[pitch > 0].tolist(), pitch[pitch > 0].tolist(), strict=True))
-            for k, part in enumerate(one.parts):
-                rows = np.maximum(part.rows, 0)
-                given = np.concatenate([np.zeros(0), *(params[a + b * rows] for a, b in own), np.zeros(1)])
-                arrays[e, k] = given, common, len(rows)
-        table = self.table.copy()
-        for job, (_, e, k, address, count, lacking, before) in zip(table, self.pieces, strict=True):
-            given, common, size = arrays[e, k]
-            kernel = self.rows.strips[e].kernels[k].address
-            job[:] = kernel, address, count, lacking, given.ctypes.data + 8 * before, size, common.ctypes.data
-        return table, arrays
-
-
 class Summed:
     """A sum and a method."""
 
     channels, vectors = 0, 0
-    stiffness = ("m_v", "f_q")
+    stiffness: tuple[str, ...] = ("m_v", "f_q")
 
     def __init__(self, system: Any, method: Galerkin) -> None:
         self.system, self.method, self.n = system, method, system.n
@@ -131,6 +99,7 @@ class Summed:
         slot = work.keep(np.concatenate([[0], np.cumsum(counts)]))
         work.keep(np.searchsorted(owned[:, 0], np.arange(cells.phases[1] + 1)))
         work.keep(np.ascontiguousarray(vectors))
+        assert isinstance(jobs, Jobs)
         return [Blocked(slot, before, jobs, after, cells.phases[1], cells.phases[-1], len(vectors))]
 
     def driven(self, form: LongSteps) -> list[Operation]:
@@ -153,11 +122,11 @@ class Summed:
             operations += [Zero(at, count), Jobs(slot, form.times.only(-1), q, v, at, at)]
         return Middle(operations, q, v, entries, blocks.row[upper], blocks.column[upper], upper, mirror[upper])
 
-    def fill(self, form: LongSteps, work: FloatArray, params: FloatArray) -> None:
-        form.kept = []
+    def fill(self, form: LongSteps, work: FloatArray, params: FloatArray) -> Any:
+        kept = []
         for slot, jobs in [(form.job_slot, self.jobs), *form.further]:
             table, arrays = jobs.given(params)
-            form.kept.append((table, arrays))
+            kept.append((table, arrays))
             work.view(np.int64)[slot : slot + 2] = table.ctypes.data, len(table)
         (begin,) = form.mass_place.begins
         work[begin : begin + form.count * form.lanes] = 1.0
@@ -168,6 +137,7 @@ class Summed:
         if form.kinds > 1:
             (begin,) = form.kind.begins
             work[begin : begin + self.n] = self.kind_of
+        return kept
 
     def velocity(self, t: float, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
         return self.sums.at(params).velocity(t, q, p)

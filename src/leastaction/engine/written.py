@@ -25,7 +25,7 @@ class Written:
     """A Lagrangian and a method."""
 
     kinds, kind_of = 0, np.zeros(0, np.int64)
-    stiffness = ("m_v", "f_q", "gyro")
+    stiffness: tuple[str, ...] = ("m_v", "f_q", "gyro")
 
     def __init__(self, system: Any, method: Galerkin, step: Step) -> None:
         self.system, self.method, self.step, self.n = system, method, step, step.n
@@ -63,10 +63,11 @@ class Written:
         """The node's Program for padded coordinates."""
         program, N = self.step.terms[0].program, self.padded
         B = Builder([(name, N if name in ("q", "v") else size) for name, size in program.inputs])
-        at = B.at(
-            program.select(*names), {name: x[: self.n] if name in ("q", "v") else x for name, x in B.blocks().items()}
-        )
+        at = B.at(program.select(*names), self._unpadded(B))
         return B.finished(**{name: [*at[name], *[0.0] * (N - self.n)] for name in names})
+
+    def _unpadded(self, B: Builder) -> dict[str, list[Any]]:
+        return {name: x[: self.n] if name in ("q", "v") else x for name, x in B.blocks().items()}
 
     def sweep(self, form: LongSteps, name: str, nodes: Sequence[int]) -> Sweep:
         names = ("f",) if self.separable else ("f", "m")
@@ -103,64 +104,44 @@ class Written:
 
     def driven(self, form: LongSteps) -> list[Operation]:
         """Times and inputs of all points, where the node reads them."""
-        points = [*form.points, *form.middles]
-        channels, vectors, W = self.channels, self.vectors, form.lanes
+        points, vectors, W, r = form.points, self.vectors, form.lanes, len(self.method.table.c)
         begin = form.places["inputs"].start
-
-        def source(i: int, j: int) -> int:
-            return (begin + j * vectors) * W + i
-
-        r = len(self.method.table.c)
-        reads = {"times": form.times,
-                 "inputs": Place("state", tuple(source(i, j) for _, i, _ in points for j in range(channels if i < r else 0)))}  # fmt: skip
-        at_t = Place("work", tuple(t for t, _, _ in points))
-        at_inputs = Place("work", tuple(x for _, i, places in points for x in (places if i < r else [])))
+        source = tuple((begin + j * vectors) * W + i for _, i, places in points for j in range(len(places)))
+        reads = {"times": form.times, "inputs": Place("state", source)}
+        at_t = Place("work", tuple(t for t, _, _ in [*points, *form.middles]))
+        at_inputs = Place("work", tuple(x for _, _, places in points for x in places))
 
         def build(rows: Any, x: Any) -> Any:
-            return {"given t": [x["times"][min(i, r)] for _, i, _ in points], "given inputs": x["inputs"]}
+            times = [x["times"][i] for _, i, _ in points] + [x["times"][r]] * len(form.middles)
+            return {"given t": times, "given inputs": x["inputs"]}
 
         return [form.once(build, reads, **{"given t": at_t, "given inputs": at_inputs})]
 
     def middle(self, form: LongSteps, what: Sequence[str]) -> Middle:
         slopes, n, work = self.step.terms[0].slopes, self.n, form.work
-        there = dict(slopes.outputs)
-        zero = ("const", 0.0)
-
-        def value(name: str, i: int, j: int) -> int | None:
-            if name == "m_v" and name in there:
-                return slopes.output(name)[i * n + j]
-            return slopes.output(name)[i * n + j] if name in there else None
-
-        names = [x for x in ("m_v", "f_q") if x in what]
-        if "gyro" in what:
-            names += [x for x in ("m_q", "f_v") if x in there]
+        there, zero = dict(slopes.outputs), ("const", 0.0)
+        wanted = [*what, "m_q", "f_v"] if "gyro" in what else what
+        names = [name for name in ("m_v", "f_q", "m_q", "f_v") if name in wanted and name in there]
         pattern = np.eye(n, dtype=bool)
         for name in names:
-            if name in there:
-                pattern |= np.array([slopes.code[k] != zero for k in slopes.output(name)]).reshape(n, n)
+            pattern |= np.array([slopes.code[k] != zero for k in slopes.output(name)]).reshape(n, n)
         pattern |= pattern.T
         row, column = np.nonzero(np.triu(pattern))
         both = [*zip(row.tolist(), column.tolist(), strict=True), *zip(column.tolist(), row.tolist(), strict=True)]
         N = self.padded
         B = Builder([(name, N if name in ("q", "v") else size) for name, size in slopes.inputs])
-        blocks = {name: x[:n] if name in ("q", "v") else x for name, x in B.blocks().items()}
-        at = B.at(slopes.select(*(name for name in names if name in there)), blocks)
-        found = {
-            name: [at[name][i * n + j] if name in there else 0.0 for i, j in both]
-            for name in ("m_v", "f_q")
-            if name in what
-        }
+        at, nothing = B.at(slopes.select(*names), self._unpadded(B)), [B.number(0.0)] * (n * n)
+        found = {name: [at.get(name, nothing)[i * n + j] for i, j in both] for name in ("m_v", "f_q") if name in what}
         if "gyro" in what:
-            nothing = [0.0] * (n * n)
             m_q, f_v = (at.get(name, nothing) for name in ("m_q", "f_v"))
             gyro = [m_q[i * n + j] - f_v[i * n + j] for i, j in both]
-            if any(x != 0.0 if isinstance(x, float) else slopes_known(x) != 0 for x in gyro):
+            if any(x.known != 0 for x in gyro):
                 found["gyro"] = gyro
         program = B.finished(**found)
         native = compile_program(program, 1)
-        slot, name = work.slot(2), " ".join(what)
-        form.further.append((slot, native, work.block(f"{name} work", native.work)))
-        given, out = work.block(f"{name} given", program.input_size), work.block(f"{name} found", program.output_size)
+        slot, label = work.slot(2), " ".join(what)
+        form.further.append((slot, native, work.block(f"{label} work", native.work)))
+        given, out = work.block(f"{label} given", program.input_size), work.block(f"{label} found", program.output_size)
         form.params_at.append((given + program.input_slice("params").start, 1))
         form.middles.append((given + program.input_slice("t").start, len(self.method.table.c), []))
         if self.channels:
@@ -174,7 +155,7 @@ class Written:
         call = [Call(slot, Place("work", (given,)), Place("work", (out,)))]
         return Middle(call, q, v, entries, row, column, e, e + len(row))
 
-    def fill(self, form: LongSteps, work: FloatArray, params: FloatArray) -> None:
+    def fill(self, form: LongSteps, work: FloatArray, params: FloatArray) -> Any:
         slots = work.view(np.int64)
         for slot, native, room in form.further:
             slots[slot : slot + 2] = native.address, work.ctypes.data + 8 * room
@@ -192,11 +173,6 @@ class Written:
     def velocity(self, t: float, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
         (v,), _ = self.system.velocities(np.array([t]), q[None], p[None], params)
         return np.asarray(v, float)
-
-
-def slopes_known(x: Any) -> float | None:
-    known = x.known
-    return None if known is None else float(known)
 
 
 @lru_cache(maxsize=64)

@@ -24,7 +24,7 @@ import llvmlite.binding as llvm
 from leastaction.kernel import cache, vector_math
 from leastaction.kernel.driver import Shape, driver
 from leastaction.kernel.lower import PIECE, lower
-from leastaction.kernel.script import Script
+from leastaction.kernel.script import Script, jobs_alone
 from leastaction.kernel.strips import Strip, lower_strip
 from leastaction.program import Program
 
@@ -246,6 +246,13 @@ def compile_run(pieces: Mapping[str, Program | Script], shape: Shape, same: froz
     # Pieces stay apart: inlined, a product of one piece could be contracted with a sum of the next.
     code = _linked(lambda: link_ir(texts, list(pieces)), "run", key="\n".join(["apart", *texts]), effort=effort)
     return Native(int(code["run"]), 0, 0, work, code)
+
+
+def compile_jobs() -> Native:
+    """The loop over jobs, loops over rows of tables (`script.Jobs`), for whoever sums at one point."""
+    text = jobs_alone()
+    code = _linked(lambda: text, "jobs", key=text, effort=STRAIGHT)
+    return Native(int(code["jobs"]), 0, 0, 0, code)
 
 
 def _keep(what: _Kernel, native: Native) -> Native:

@@ -114,9 +114,8 @@ class _Writer:
         return self.c.op(f"{name} {kind} {a}, {b}")
 
     def fma(self, a: str, b: str, total: str, kind: str, minus: bool = False) -> str:
-        of = kind if kind == "double" else kind
         suffix = "f64" if kind == "double" else f"v{self.W}f64"
-        self.c.declared.add(f"declare {of} @llvm.fma.{suffix}({of}, {of}, {of})")
+        self.c.declared.add(f"declare {kind} @llvm.fma.{suffix}({kind}, {kind}, {kind})")
         a = self.c.op(f"fneg {kind} {a}") if minus else a
         return self.c.op(f"call {kind} @llvm.fma.{suffix}({kind} {a}, {kind} {b}, {kind} {total})")
 
@@ -239,7 +238,7 @@ class Factor:
         else:  # the square of a pivot may be beyond all floats
             c.declared.add("declare double @llvm.fabs.f64(double)")
             sizes = [c.op(f"call double @llvm.fabs.f64(double {x})") for x in pivot]
-            one = w.op("fdiv", "1.0", c.larger(*sizes, 1), "double")
+            one = w.op("fdiv", "1.0", c.larger(sizes[0], sizes[1], 1), "double")
             a, b = (w.op("fmul", x, one, "double") for x in pivot)
             square = w.fma(b, b, w.op("fmul", a, a, "double"), "double")
             scale = w.op("fdiv", one, square, "double")

@@ -182,17 +182,28 @@ class Jobs:
         jobs = c.get(c.at("%work", self.slot), "ptr")
         t = c.get(c.at(f"%{self.time.array}", self.time.begins[0]), "double")
         arrays = [c.at(f"%{place.array}", place.begins[0]) for place in (self.q, self.v, self.f, self.m)]
-        with c.between(begin, end) as k:
-            job = c.at(jobs, c.mul(k, len(JOB)))
-            own = {
-                field: c.get(c.at(job, i), "i64" if field in ("count", "lacking", "pitch") else "ptr")
-                for i, field in enumerate(JOB)
-            }
-            points = ", ".join(f"ptr {array}" for array in arrays)
-            c.do(
-                f"call void {own['function']}(double {t}, {points}, ptr {own['table']}, i64 {own['count']}, "
-                f"i64 {own['lacking']}, ptr {own['given']}, i64 {own['pitch']}, ptr {own['common']})"
-            )
+        _call_jobs(c, jobs, begin, end, t, arrays)
+
+
+def jobs_alone() -> str:
+    """The IR of `void @jobs(ptr jobs, i64 count, ptr t, ptr q, ptr v, ptr f, ptr m)`."""
+    c = _Code()
+    _call_jobs(c, "%jobs", "0", "%count", c.get("%t", "double"), ["%q", "%v", "%f", "%m"])
+    return c.finished("void @jobs(ptr %jobs, i64 %count, ptr %t, ptr %q, ptr %v, ptr %f, ptr %m)", "void")
+
+
+def _call_jobs(c: _Code, jobs: str, begin: str, end: str, t: str, arrays: Sequence[str]) -> None:
+    with c.between(begin, end) as k:
+        job = c.at(jobs, c.mul(k, len(JOB)))
+        own = {
+            field: c.get(c.at(job, i), "i64" if field in ("count", "lacking", "pitch") else "ptr")
+            for i, field in enumerate(JOB)
+        }
+        points = ", ".join(f"ptr {array}" for array in arrays)
+        c.do(
+            f"call void {own['function']}(double {t}, {points}, ptr {own['table']}, i64 {own['count']}, "
+            f"i64 {own['lacking']}, ptr {own['given']}, i64 {own['pitch']}, ptr {own['common']})"
+        )
 
 
 @dataclass(frozen=True)

@@ -801,7 +801,7 @@ def test_bad_terms_and_parameters():
         la.Lagrangian.sum([], n=3)
     with pytest.raises(TypeError, match="list of terms"):
         la.Lagrangian.sum(la.Term(kinetic, over=[0], params={"m": 1.0}), n=1)
-    with pytest.raises(TypeError, match="'m' of kinetic must be a number or an array of numbers"):
+    with pytest.raises(TypeError, match="'m' must be a number or an array of numbers"):
         la.Lagrangian.sum([la.Term(kinetic, over=[0, 1], params={"m": [1.0, None]})], n=2)
     with pytest.raises(ValueError, match="different values"):
         la.Lagrangian.sum(

@@ -47,7 +47,7 @@ class SingleSteps:
         if inputs is None:
             driven = np.zeros((len(starts), 0, 0))
         else:
-            nodes = len(self.engine.method.table.c)
+            nodes = len(self.engine.method.nodes)
             driven = np.ascontiguousarray(np.broadcast_to(inputs, (len(starts), nodes, inputs.shape[2])), float)
         parts = [slice(k, k + most) for k in range(0, max(len(starts), 1), most)]
         found = [self._solved(starts[k], lengths[k], sets[k], driven[k]) for k in parts]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.field import slopes
+from leastaction.step.field import slopes
 from leastaction.backends.points import evaluate
 
 if TYPE_CHECKING:

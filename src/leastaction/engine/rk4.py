@@ -11,7 +11,7 @@ too long to compile. Runs give (q, p): y = (q, v) is in the state beside p.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -55,12 +55,12 @@ class Calling:
     """Arithmetic with numbers."""
 
     def __init__(self) -> None:
-        self.called: dict[Program, Called] = {}
+        self.called: dict[str, Called] = {}
 
     def at(self, program: Program, given: Mapping[str, Any]) -> dict[str, Array]:
-        if program not in self.called:
-            self.called[program] = Called(program)
-        return self.called[program](given)
+        if program.digest not in self.called:
+            self.called[program.digest] = Called(program)
+        return self.called[program.digest](given)
 
     def solve(self, matrix: Array, right: Array) -> Array:
         try:
@@ -82,6 +82,7 @@ class Stages:
         self.field, self.equation = (
             field(system, method.form).select(*names) for names in (("rate",), ("gap", "mass"))
         )
+        self.c, self.weights = method.nodes.tolist(), method.weights(float)
         self.outer = ("params", "t") if varied > 2 * self.n else ()
 
     @property
@@ -99,8 +100,9 @@ class Stages:
     @cached_property
     def varied_length(self) -> int:
         """About how many instructions the derivative of a step has."""
-        by = self.slopes.output("by")
-        full = sum(self.slopes.code[k] != ("const", 0.0) for k in by)
+        n, code = self.n, self.slopes.code
+        by = np.array([code[k][0] != "const" for k in self.slopes.output("by")]).reshape(3 * n, -1)
+        full = int(by[: 2 * n].sum() + by[2 * n :, :-n].sum())
         return self.length + self.count * (len(self.slopes.code) + 2 * self.varied * full)
 
     @cached_property
@@ -116,12 +118,12 @@ class Stages:
         self, on: Any, x: Mapping[str, Any], Y: Array, time: Callable[[Any], Any], unknowns: Unknowns | None = None
     ) -> Array:
         """y⁺ − y, and in further columns how it varies; `x` has h, params, t in steps and `driven`, inputs by stage."""
-        n, h, method = self.n, x["h"], self.method
+        n, h = self.n, x["h"]
         unknowns = unknowns or (lambda i, given: self.solved(on, given))
 
         def slope(i: int, moved: list[Array]) -> list[Array]:
             (Y,) = moved
-            c = float(method.c[i])
+            c = self.c[i]
             given = {"t": [time(h * c)], "q": Y[:n, 0], "z": Y[n:, 0], "params": x["params"], "inputs": x["driven"](i)}
             given["x"] = unknowns(i, given)
             if Y.shape[1] == 1:
@@ -134,7 +136,7 @@ class Stages:
                 change[:, -1] = change[:, -1] + found["rate"] / h
             return [np.column_stack([found["rate"], change])]
 
-        moves = increments(method.weights(lambda a: h * float(a)), [Y], slope)
+        moves = increments([[(j, h * a) for j, a in row] for row in self.weights], [Y], slope)
         assert moves is not None
         return moves[0]
 
@@ -193,7 +195,12 @@ class Calls:
             return velocity(given["t"][0], given["q"], given["z"])
 
         y = np.concatenate([q, velocity(t, q, p) if self.how.lagrange else p])
-        x = {"h": h, "t": step, "params": self.params, "driven": lambda i: inputs[i % len(inputs)] if len(inputs) else ()}
+        x = {
+            "h": h,
+            "t": step,
+            "params": self.params,
+            "driven": lambda i: inputs[i % len(inputs)] if len(inputs) else (),
+        }
         return y, x, lambda share: t + share, unknowns if self.how.implicit else None, found
 
     def solve(self, t: float, q: Array, p: Array, h: float, inputs: Array) -> Solved:
@@ -223,6 +230,7 @@ class RK4(Form):
         self.n, self.varied, self.short = how.n, how.varied, how.length <= MOST
         self.varies = how.varied > 0 and how.varied_length <= MOST
         self.lifts, self.watch, self.energy_of = False, None, None
+        self.rows: Any = Lying({})
         self.rows: Any = Lying({})
         self.blocks = self._blocks()
         self.names = {name for name, _ in self.blocks}

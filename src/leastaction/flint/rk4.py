@@ -12,7 +12,6 @@ from typing import Any
 import flint
 import numpy as np
 
-from leastaction.step.field import explicit, field, momenta, slopes
 from leastaction.backends.rows import Row
 from leastaction.backends.status import NOT_FINITE, SINGULAR, Failure
 from leastaction.backends.stepper import Start
@@ -24,6 +23,7 @@ from leastaction.methods.rk4 import increments
 from leastaction.numbers.conversion import Balls, ball, balls
 from leastaction.numbers.precision import flint_bits
 from leastaction.numbers.rounding import to_mpf
+from leastaction.step.field import explicit, field, momenta, slopes
 
 
 class RK4Stepper(Run):

@@ -378,7 +378,7 @@ class Sum(Parameters, Usual):
             raise ConstraintError("; ".join(found) + ". Begin with q0, v0 = la.project(system, q0, v0)")
 
     def engine(self, method: Method, width: int = 1, energy: bool = False, varied: int = 0) -> Engine | None:
-        """How one trajectory is stepped by one native function; methods beside the family step the system `expanded`."""
+        """How one native function steps the system; methods beside the family step it `expanded`."""
         if not isinstance(method, Galerkin):
             return self.expanded().engine(method, width, energy, varied)
         return None if width > 1 or varied else engine(self, method)

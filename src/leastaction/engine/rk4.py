@@ -302,6 +302,7 @@ class RK4(Form):
         if how.lagrange:
             at = {"t": [self.time(x, x["h"][0])], "q": out["q"], "v": out["v"], "params": x["params"]}
             out["p"] = B.at(momenta(how.system).select("Lv"), at)["Lv"]
+            out["impulse"] = [a - b for a, b in zip(out["p"], x["p"], strict=True)]
         return self.closed(B, x, out)
 
     def vary(self) -> Program:

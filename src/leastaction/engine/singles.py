@@ -65,7 +65,11 @@ class SingleSteps:
         states[:, : places["tables"].start] = 0.0
         still = lengths == 0.0
         states[:, places["tables"]] = how.tables_in_passing(np.where(still, 1.0, lengths))
-        for name, values in (("q", starts[:, 1 : 1 + n]), ("p", starts[:, 1 + n :])):
+        begun = {"q": starts[:, 1 : 1 + n], "p": starts[:, 1 + n :]}
+        if "v" in places:
+            given = (starts[:, 0], begun["q"], begun["p"], params)
+            begun["v"], _ = how.how.system.velocities(*map(np.ascontiguousarray, given))
+        for name, values in begun.items():
             states[:, places[name]] = how.packed_alone(values)
         if states[:, places["params"]].size:
             states[:, places["params"]] = params[:, :, None]

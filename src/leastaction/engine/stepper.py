@@ -226,8 +226,9 @@ class FormStepper:
             table = np.asarray(start.inputs.along(start.t, start.h, first, count, points), float)
             if table.shape[2] == 1 and len(points) > 1:
                 table = np.broadcast_to(table, (*table.shape[:2], len(points), table.shape[3]))
-            if len(table) > 1:  # lanes beyond the last trajectory read, too
-                table = np.concatenate([table, np.repeat(table[-1:], self.groups * self.lanes - len(table), axis=0)])
+            lanes = self.groups * self.lanes
+            if 1 < len(table) < lanes:  # native code reads the inputs of all lanes
+                table = table[np.minimum(np.arange(lanes), len(table) - 1)]
             self._table, self._table_first = np.ascontiguousarray(table), first
 
     def advance_to(self, end: int, every: int, first: int, rows: FloatArray) -> None:

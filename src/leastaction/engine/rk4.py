@@ -38,6 +38,12 @@ ROUNDING = 2.0**-50  # … or to the largest velocity, for a coordinate at rest
 BOUND = 1e300  # of what is a number
 
 
+def written(values: Any) -> Array:
+    """An array of a Program's values."""
+    found: Array = np.array(values, np.object_)
+    return found
+
+
 class Writing:
     """Arithmetic with values of a Builder."""
 
@@ -45,10 +51,10 @@ class Writing:
         self.B = B
 
     def at(self, program: Program, given: Mapping[str, Any]) -> dict[str, Array]:
-        return {name: np.array(found, object) for name, found in self.B.at(program, given).items()}
+        return {name: written(found) for name, found in self.B.at(program, given).items()}
 
     def solve(self, matrix: Array, right: Array) -> Array:
-        return np.array(solve(by_rows(matrix, len(right)), right.T.tolist()), object).T
+        return written(solve(by_rows(matrix.tolist(), len(right)), right.T.tolist())).T
 
 
 class Calling:
@@ -231,7 +237,6 @@ class RK4(Form):
         self.varies = how.varied > 0 and how.varied_length <= MOST
         self.lifts, self.watch, self.energy_of = False, None, None
         self.rows: Any = Lying({})
-        self.rows: Any = Lying({})
         self.blocks = self._blocks()
         self.names = {name for name, _ in self.blocks}
 
@@ -252,18 +257,19 @@ class RK4(Form):
         return {"h": x["h"][0], "t": x["t"][0], "params": x["params"], "driven": lambda i: self.driving(x, i)}
 
     def _y(self, x: Values) -> Array:
-        return np.array([*x["q"], *x["v" if self.how.lagrange else "p"]], object)
+        return written([*x["q"], *x["v" if self.how.lagrange else "p"]])
 
     def _first(self, hard: bool) -> Program:
         B, _, x = self.opened()
         n, how, failed = self.n, self.how, B.number(1.0)
         if not self.short:
             return self.iterated(B, x, {"going": [0.0], "failed": [failed]}, True)
-        on, found, bad = Writing(B), [], B.number(0.0)
+        on, bad = Writing(B), B.number(0.0)
+        found: list[Array] = []
 
         def unknowns(i: int, given: Mapping[str, Any]) -> Array:
             nonlocal bad
-            v = found[-1] if found else np.array(x["v"], object)
+            v = found[-1] if found else written(x["v"])
             for _ in range(ITERATIONS):
                 at = on.at(how.equation, {**given, "x": v})
                 dv = on.solve(at["mass"], at["gap"][:, None])[:, 0]
@@ -308,8 +314,8 @@ class RK4(Form):
     def vary(self) -> Program:
         B, _, x = self.opened()
         n, how = self.n, self.how
-        D = np.array(x["directions"], object).reshape(how.varied, 2 * n).T
-        solved = [np.array(x["z"][k : k + n], object) for k in range(n, len(x["z"]), n)]
+        D = written(x["directions"]).reshape(how.varied, 2 * n).T
+        solved = [written(x["z"][k : k + n]) for k in range(n, len(x["z"]), n)]
         after = how.varying(Writing(B), self._read(x), self._y(x), D, lambda share: self.time(x, share),
                             (lambda i, given: solved[i]) if how.implicit else None)  # fmt: skip
         return B.finished(directions=after.T.ravel(), earlier=x["directions"])

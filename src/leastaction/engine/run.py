@@ -204,8 +204,8 @@ def engine(
     """The engine of these steps; None if there is none, as of many trajectories side by side where steps are long."""
     for kind, made in KINDS.items():
         if isinstance(method, kind):
-            found = made(system, method, width, energy, varied)
-            return None if found is None else Engine(system, method, *found, width, phases)
+            both = made(system, method, width, energy, varied)
+            return None if both is None else Engine(system, method, *both, width, phases)
     how: Scripted = system.scripted(require_member(method, "a step in float64"))
     form = form_of(how.step, width, watch, lifts, system if energy else None, varied) if how.step.terms else None
     if form is None:

@@ -86,20 +86,6 @@ class Watching:
     program: Program
 
 
-def summed(values: Row, moves: Row, carry: Row) -> tuple[Row, Row]:
-    """The sums, and what rounding left over (Knuth's two-sum). What was left over before is added to what is left now,
-    not to the increment, whose last place may be larger (`step.form` says why).
-    """
-    sums, left = [], []
-    for a, b, c in zip(values, moves, carry, strict=True):
-        whole = a + b
-        part = whole - a
-        rest = c + ((a - (whole - part)) + (b - part))
-        sums.append(whole + rest)
-        left.append(rest - (sums[-1] - whole))
-    return sums, left
-
-
 class Form:
     """A way of solving a step.
 
@@ -293,8 +279,17 @@ class Form:
     def landed(
         self, B: Builder, rows: Rows, x: Values, move: Row, impulse: Row, lengths: Row, z: Sequence[Row] | None = None
     ) -> Values:
-        """q and p with what rounding left over, the lengths of steps, t."""
-        state, carry = summed([*x["q"], *x["p"]], [*move, *impulse], x["carry"])
+        """q and p with what rounding left over (Knuth's two-sum), the lengths of steps, t. What was left over before is
+        added to what is left now, not to the increment, whose last place may be larger (`step.form` says why).
+        """
+        state, carry = [], []
+        for a, b, c in zip([*x["q"], *x["p"]], [*move, *impulse], x["carry"], strict=True):
+            whole = a + b
+            part = whole - a
+            rest = c + ((a - (whole - part)) + (b - part))
+            new = whole + rest
+            state.append(new)
+            carry.append(rest - (new - whole))
         w = len(x["q"])
         longest = [(a * FADING).op("max", TINY).op("max", b) for a, b in zip(x["length"], lengths, strict=True)]
         found = {"q": state[:w], "p": state[w:], "carry": carry, "length": longest, "t": [x["t"][0] + 1.0],

@@ -22,7 +22,7 @@ from leastaction.backends.fused.elimination import by_rows, multiplications, sol
 from leastaction.backends.status import NOT_FINITE, SINGULAR, Failure
 from leastaction.engine.call import Called
 from leastaction.engine.directions import MOST
-from leastaction.engine.form import SINGLE, Blocks, Form, Lying, Values, summed
+from leastaction.engine.form import SINGLE, Blocks, Form, Lying, Values
 from leastaction.engine.rescue import Solved, Unsolved
 from leastaction.methods import RungeKutta4
 from leastaction.methods.rk4 import increments
@@ -242,12 +242,16 @@ class RK4(Form):
 
     def _blocks(self) -> Blocks:
         n, how = self.n, self.how
-        found = [("q", n), ("p", n), ("carry", 2 * n), ("directions", self.room)]
+        found = [("q", n), ("p", n), ("carry", 0), ("directions", self.room)]
         if how.lagrange or how.implicit:
             found.append(("v", n))
         stages = how.count * n if how.implicit else 0
         found += [("params", how.params), ("inputs", how.channels * how.count), *((name, 1) for name in SINGLE)]
         return [*found, ("z", n + stages), ("impulse", n), ("earlier", self.room), ("tables", 0)]
+
+    def opened(self) -> tuple[Builder, Any, Values]:
+        B = Builder(self.blocks)
+        return B, self.rows, B.blocks()
 
     def begin(self) -> Program | None:
         return None
@@ -300,8 +304,8 @@ class RK4(Form):
     def _land(self) -> Program:
         B, _, x = self.opened()
         n, how, end = self.n, self.how, "v" if self.how.lagrange else "p"
-        sums, carry = summed([*x["q"], *x[end]], [*x["z"][:n], *x["impulse"]], x["carry"])
-        out = {"q": sums[:n], end: sums[n:], "carry": carry, "t": [x["t"][0] + 1.0], "started": [1.0],
+        out = {"q": [a + b for a, b in zip(x["q"], x["z"], strict=False)],
+               end: [a + b for a, b in zip(x[end], x["impulse"], strict=True)], "t": [x["t"][0] + 1.0], "started": [1.0],
                "going": [0.0], "failed": [0.0]}  # fmt: skip
         if how.implicit:
             out["v"] = x["z"][-n:]

@@ -205,7 +205,7 @@ def engine(
     for kind, made in KINDS.items():
         if isinstance(method, kind):
             both = made(system, method, width, energy, varied)
-            return None if both is None else Engine(system, method, *both, width, phases)
+            return None if both is None else Engine(system, method, both[0], both[1], width, phases)
     how: Scripted = system.scripted(require_member(method, "a step in float64"))
     form = form_of(how.step, width, watch, lifts, system if energy else None, varied) if how.step.terms else None
     if form is None:

@@ -230,12 +230,12 @@ class RK4(Form):
 
     watches = continues = False
 
-    def __init__(self, how: Stages, width: int) -> None:
+    def __init__(self, how: Stages, width: int, lifts: bool) -> None:
         self.how, self.lanes, self.width, self.side = how, width, width, False
         self.step: Any = how
         self.n, self.varied, self.short = how.n, how.varied, how.length <= MOST
         self.varies = how.varied > 0 and how.varied_length <= MOST
-        self.lifts, self.watch, self.energy_of = False, None, None
+        self.lifts, self.watch, self.energy_of = lifts, None, None
         self.rows: Any = Lying({})
         self.blocks = self._blocks()
         self.names = {name for name, _ in self.blocks}
@@ -252,6 +252,10 @@ class RK4(Form):
     def opened(self) -> tuple[Builder, Any, Values]:
         B = Builder(self.blocks)
         return B, self.rows, B.blocks()
+
+    def lift(self) -> Program:
+        """Nothing: `z` and `impulse` are in the state."""
+        return Builder(self.blocks).finished()
 
     def begin(self) -> Program | None:
         return None
@@ -305,14 +309,15 @@ class RK4(Form):
         B, _, x = self.opened()
         n, how, end = self.n, self.how, "v" if self.how.lagrange else "p"
         out = {"q": [a + b for a, b in zip(x["q"], x["z"], strict=False)],
-               end: [a + b for a, b in zip(x[end], x["impulse"], strict=True)], "t": [x["t"][0] + 1.0], "started": [1.0],
-               "going": [0.0], "failed": [0.0]}  # fmt: skip
+               end: [a + b for a, b in zip(x[end], x["impulse"], strict=True)],
+               "t": [x["t"][0] + 1.0], "started": [1.0], "going": [0.0], "failed": [0.0]}  # fmt: skip
         if how.implicit:
             out["v"] = x["z"][-n:]
         if how.lagrange:
             at = {"t": [self.time(x, x["h"][0])], "q": out["q"], "v": out["v"], "params": x["params"]}
             out["p"] = B.at(momenta(how.system).select("Lv"), at)["Lv"]
-            out["impulse"] = [a - b for a, b in zip(out["p"], x["p"], strict=True)]
+            if self.lifts:
+                out["impulse"] = [a - b for a, b in zip(out["p"], x["p"], strict=True)]
         return self.closed(B, x, out)
 
     def vary(self) -> Program:
@@ -331,7 +336,9 @@ class RK4(Form):
         x["z"][:, lane], x["impulse"][:, lane] = z, impulse
 
 
-def formed(system: Any, method: RungeKutta4, width: int, energy: bool, varied: int) -> tuple[Stages, RK4] | None:
+def formed(
+    system: Any, method: RungeKutta4, width: int, energy: bool, varied: int, lifts: bool
+) -> tuple[Stages, RK4] | None:
     """The form of so many trajectories side by side; None where none is of use."""
     how = Stages(system.expanded(), method, varied)
-    return None if width > 1 and (energy or how.length > MOST) else (how, RK4(how, width))
+    return None if width > 1 and (energy or how.length > MOST) else (how, RK4(how, width, lifts))

@@ -192,7 +192,8 @@ def call_record() -> NDArray[np.int64]:
     return np.zeros(len(CALL), np.int64)
 
 
-# Kinds of methods beside the Galerkin family: (system, method, width, energy, varied) ↦ what its steps are, and a form.
+# Kinds of methods beside the Galerkin family: (system, method, width, energy, varied,
+# lifts) ↦ what its steps are, and a form.
 KINDS: dict[type[Method], Any] = {RungeKutta4: formed}
 
 
@@ -204,7 +205,7 @@ def engine(
     """The engine of these steps; None if there is none, as of many trajectories side by side where steps are long."""
     for kind, made in KINDS.items():
         if isinstance(method, kind):
-            both = made(system, method, width, energy, varied)
+            both = made(system, method, width, energy, varied, lifts)
             return None if both is None else Engine(system, method, both[0], both[1], width, phases)
     how: Scripted = system.scripted(require_member(method, "a step in float64"))
     form = form_of(how.step, width, watch, lifts, system if energy else None, varied) if how.step.terms else None

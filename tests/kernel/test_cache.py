@@ -15,7 +15,7 @@ import pytest
 
 import leastaction as la
 from leastaction.backends import built, native
-from leastaction.backends.points import evaluate
+from leastaction.kernel.loops import evaluate
 from leastaction.backends.stepper import Start
 from leastaction.kernel import cache, compile_program
 from leastaction.kernel import compile as compile_module

@@ -14,7 +14,7 @@ import pytest
 import scipy.linalg
 
 import leastaction as la
-from leastaction.backends.points import evaluate
+from leastaction.kernel.loops import evaluate
 from leastaction.errors import TraceError
 from leastaction.flint.evaluate import function as flint_function
 from leastaction.numbers.conversion import balls, mpf

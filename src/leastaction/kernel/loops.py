@@ -1,7 +1,7 @@
 """Small native loops around what Programs and matrices compute, each compiled when it is first asked for.
 
-    points    a Program at many points
-    linear    steps of a small linear system: one matrix, applied again and again
+points    a Program at many points
+linear    steps of a small linear system: one matrix, applied again and again
 """
 
 from __future__ import annotations

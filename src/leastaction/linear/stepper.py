@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.rows import Row
-from leastaction.backends.status import GOING_WELL, NOT_FINITE, Failure
+from leastaction.backends.status import NOT_FINITE, Failure
 from leastaction.backends.stepper import Alone, Start
 from leastaction.kernel.loops import linear, padded
 from leastaction.linear.factor import one_thread

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.backends.native import fingerprint
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, Failure
 from leastaction.docstrings import documented
+from leastaction.kernel import fingerprint
 from leastaction.linear.definite import positive_definite, require_positive_definite, require_positive_semidefinite
 from leastaction.linear.factor import Factor, blas_threads, factor
 from leastaction.linear.forcing import Constant, Rayleigh, as_load, at_times, is_constant, reduced

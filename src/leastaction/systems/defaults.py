@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.native import fingerprint
 from leastaction.backends.status import (
     BRANCH,
     EVENT,
@@ -26,6 +25,7 @@ from leastaction.backends.status import (
     SINGULAR,
     Failure,
 )
+from leastaction.kernel import fingerprint
 from leastaction.methods import Method, RungeKutta4
 from leastaction.program import Program
 

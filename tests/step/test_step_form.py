@@ -11,7 +11,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import leastaction as la
-from leastaction.backends import points
+from leastaction.kernel import loops
 from leastaction.backends.fused.equations import equations
 from leastaction.backends.fused.places import coefficients, folded, pushes, shares, spread, sums
 from leastaction.backends.native import loop
@@ -96,15 +96,15 @@ def test_a_constraint_is_one_more_term(name):
     z = np.concatenate([np.outer(method.table.d[1:] * h, p).ravel(), np.zeros(method.s)])
     for _ in range(20):
         row = np.concatenate([[0.0, h], q, p, z])
-        found = points.evaluate(program, row[None])[0]
+        found = loops.evaluate(program, row[None])[0]
         z = z - np.linalg.solve(found[N:].reshape(N, N), found[:N])
     places = q + z[: 2 * method.s].reshape(method.s, 2)
     np.testing.assert_allclose((places**2).sum(axis=1), 1.0, rtol=0, atol=1e-15)
     multipliers = z[2 * method.s :]
     # The equations of the free point, and the constraint's forces h β_ν 2 q^ν λ^ν as `stencils` weigh them.
-    free = points.evaluate(
-        _residual(step_of(POINT, method)), np.concatenate([[0.0, h], q, p, z[: 2 * method.s]])[None]
-    )[0]
+    free = loops.evaluate(_residual(step_of(POINT, method)), np.concatenate([[0.0, h], q, p, z[: 2 * method.s]])[None])[
+        0
+    ]
     controls = stencils(step.samples(step.terms[1]), h)
     force = 2.0 * np.vstack([q, places])[: method.s] * multipliers[:, None]
     pushed = np.einsum("i,iv,ij->vj", controls.weights[: method.s], controls.scatter["f"][: method.s], force).ravel()
@@ -143,7 +143,7 @@ def test_compiled_shares_of_h_have_no_error_in_their_sums(name):
         gamma, beta = (column[:, 0].tolist() for column in shares(c, B.values("h")[0]))
         Y = B.build(Y=indices([*gamma, *beta] if both else beta, B))
         h = np.random.default_rng(0).uniform(0.01, 1.0, (100, 1))
-        found = points.evaluate(Y, h)
+        found = loops.evaluate(Y, h)
         late = np.where(c >= 0.5, h - h * c, h * (1 - c))
         assert (found[:, -len(c) :] == late).all()
         if both:
@@ -164,7 +164,7 @@ def test_folded_sums_are_products_with_the_whole_table(name):
     even, odd = ([a * step for a in row] for row in (found.even, found.odd))
     Z = spread(table, alpha, even, odd, found.turn, found.lean, found.last)
     Z = [z + speed * step * float(x) for z, x in zip(Z, c, strict=True)]
-    out = points.evaluate(B.build(Z=indices(Z, B)), np.array([[h, *w, u]]))[0]
+    out = loops.evaluate(B.build(Z=indices(Z, B)), np.array([[h, *w, u]]))[0]
     np.testing.assert_allclose(out, h * (known.places @ w + c * u), rtol=0, atol=3e-16)
 
 

@@ -136,8 +136,8 @@ def _look() -> str:
             part = c.select(c.test(whole, "gt", "0.0"), c.f("div", gap, whole), "1.0")
             c.raise_to(rough, part)
             c.raise_to(miss, c.select(c.test(size, "gt", "0.0"), c.f("div", gap, size), part))
-    for k, x in enumerate((miss, rough)):
-        c.set("missed", k, c.select(c.get(inside, "i1"), c.get(x, "double"), OUTSIDE))
+    for place, x in enumerate((miss, rough)):
+        c.set("missed", place, c.select(c.get(inside, "i1"), c.get(x, "double"), OUTSIDE))
     return c.function("look", "void")
 
 

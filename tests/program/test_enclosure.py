@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.kernel import loops
 from leastaction.events.check import midpoint_coefficients
+from leastaction.kernel import loops
 from leastaction.program import ARITY, OPERATIONS, Builder
 from leastaction.program.enclosure import RULES, enclosed, radii
 from seeds import generator

@@ -11,11 +11,11 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import leastaction as la
-from leastaction.kernel import loops
 from leastaction.backends.fused.equations import equations
 from leastaction.backends.fused.places import coefficients, folded, pushes, shares, spread, sums
 from leastaction.backends.native import loop
 from leastaction.backends.solver import Solvers
+from leastaction.kernel import loops
 from leastaction.program import Builder, indices
 from leastaction.step.form import Step, Term, stencils, step_of
 

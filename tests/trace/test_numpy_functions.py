@@ -14,9 +14,9 @@ import pytest
 import scipy.linalg
 
 import leastaction as la
-from leastaction.kernel.loops import evaluate
 from leastaction.errors import TraceError
 from leastaction.flint.evaluate import function as flint_function
+from leastaction.kernel.loops import evaluate
 from leastaction.numbers.conversion import balls, mpf
 from leastaction.numbers.precision import flint_bits
 from leastaction.numbers.rounding import Digits

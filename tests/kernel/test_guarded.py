@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.backends.guarded import GUARDING, check_zones, copied, pitch, side_by_side
 from leastaction.backends.solver import Solvers
 from leastaction.kernel import compile as kernel_compile
 from leastaction.kernel import loops
+from leastaction.kernel.guarded import GUARDING, check_zones, copied, pitch, side_by_side
 from leastaction.program import Builder
 from leastaction.step.form import step_of
 

@@ -15,9 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.galerkin import GalerkinStepper
-from leastaction.backends.rows import Row
 from leastaction.backends.singles import SingleSteps
-from leastaction.backends.stepper import Start, Stepper
 from leastaction.backends.trajectories import single_steps
 from leastaction.engine.singles import SingleSteps as FormSingles
 from leastaction.engine.stepper import FormStepper
@@ -28,6 +26,8 @@ from leastaction.kernel import loops
 from leastaction.methods import Galerkin
 from leastaction.numbers.rounding import Digits, Reals
 from leastaction.program import Program
+from leastaction.step.stepper import Start, Stepper
+from leastaction.step.stored_row import Row
 from leastaction.step.zeros import zeros
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import System

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.guarded import GUARDING, between_zones
 from leastaction.kernel.compile import compile_program, compile_text, native_lanes
 from leastaction.kernel.driver import _Code
+from leastaction.kernel.guarded import GUARDING, between_zones
 from leastaction.program import Program
 
 FloatArray = NDArray[np.float64]

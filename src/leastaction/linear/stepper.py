@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.rows import Row
-from leastaction.backends.status import NOT_FINITE, Failure
-from leastaction.backends.stepper import Alone, Start
 from leastaction.kernel.loops import linear, padded
 from leastaction.linear.factor import one_thread
 from leastaction.linear.system import Quadratic
 from leastaction.methods import Method
+from leastaction.step.status import NOT_FINITE, Failure
+from leastaction.step.stepper import Alone, Start
+from leastaction.step.stored_row import Row
 
 FloatArray = NDArray[np.float64]
 

@@ -29,13 +29,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.rows import Row
-from leastaction.backends.status import STOPPED
-from leastaction.backends.stepper import Start
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.kernel import loops
 from leastaction.numbers.rounding import Digits
 from leastaction.run.standing import Standing
+from leastaction.step.status import STOPPED
+from leastaction.step.stepper import Start
+from leastaction.step.stored_row import Row
 from leastaction.systems.protocol import mechanics
 from leastaction.systems.protocol import stepper as stepper_of
 

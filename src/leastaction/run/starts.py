@@ -10,13 +10,13 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.status import GOING_WELL
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.events import Watch
 from leastaction.kernel import loops
 from leastaction.numbers.rounding import Digits, Reals, all_finite
 from leastaction.run.standing import Status
 from leastaction.step.inputs import Inputs
+from leastaction.step.status import GOING_WELL
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.mechanics import check_start
 from leastaction.systems.pace import STIFFNESS, Paced

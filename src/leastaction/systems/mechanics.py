@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
 from leastaction.docstrings import documented
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.kernel.loops import evaluate
@@ -24,6 +23,7 @@ from leastaction.kernel.velocities import velocities
 from leastaction.numbers.rounding import all_finite
 from leastaction.program import Builder, Program
 from leastaction.step.inputs import flat
+from leastaction.step.status import GOING_WELL, NOT_FINITE, SINGULAR
 from leastaction.systems.arguments import Given, Params
 from leastaction.systems.frequencies import fastest
 from leastaction.systems.programs import Parameters, Programs

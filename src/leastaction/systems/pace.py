@@ -40,12 +40,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.fused.elimination import factors, square, substitute
-from leastaction.backends.status import Failure
 from leastaction.errors import TraceError
 from leastaction.kernel import loops
 from leastaction.numbers.rounding import Digits, Reals
 from leastaction.program import Builder, Program, dot
 from leastaction.reading import entry, integer, mapping
+from leastaction.step.status import Failure
 from leastaction.systems.defaults import Clock
 from leastaction.systems.frequencies import SOON
 from leastaction.systems.lagrangian import Lagrangian

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.fused.elimination import by_rows, multiplications, solve
-from leastaction.backends.status import NOT_FINITE, SINGULAR, Failure
 from leastaction.engine.call import Called
 from leastaction.engine.directions import MOST
 from leastaction.engine.form import SINGLE, Blocks, Form, Lying, Values
@@ -28,6 +27,7 @@ from leastaction.methods import RungeKutta4
 from leastaction.methods.rk4 import increments
 from leastaction.program import Builder, Program
 from leastaction.step.field import explicit, field, momenta, slopes
+from leastaction.step.status import NOT_FINITE, SINGULAR, Failure
 
 Array = NDArray[Any]
 Unknowns = Callable[[int, Mapping[str, Any]], Array]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.points import evaluate
+from leastaction.kernel.loops import evaluate
 from leastaction.step.field import slopes
 
 if TYPE_CHECKING:

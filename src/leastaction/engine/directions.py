@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leastaction.backends.fused.elimination import by_rows, elimination_length, factors, order_of, slopes_of, substitute
-from leastaction.backends.fused.equations import short_dot
+from leastaction.engine.sparsity import elimination_length, order_of, slopes_of
 from leastaction.program import Builder, Program, Value
+from leastaction.program.elimination import by_rows, factors, short_dot, substitute
 from leastaction.step.form import Step, stencils
 from leastaction.step.rows import Row, Rows, Table, combine
 from leastaction.step.sensitivity import sensitivity

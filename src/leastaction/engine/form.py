@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.elimination import factors, square, substitute
-from leastaction.backends.fused.mass import mass_of
 from leastaction.backends.guarded import guarded
 from leastaction.engine.directions import MOST, vary_length, vary_padded, vary_tables
+from leastaction.engine.mass import mass_of
 from leastaction.engine.verdict import STATE, TINY, wanted
 from leastaction.program import Builder, Program, Value, dot
+from leastaction.program.elimination import factors, square, substitute
 from leastaction.step.form import Step
 from leastaction.step.prediction import Prediction
 from leastaction.step.rows import OneByOne, Row, Rows, SideBySide, Table, at_step, numbers, size

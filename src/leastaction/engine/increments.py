@@ -14,17 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.chord import equations as chord_equations
-from leastaction.backends.fused.chord import repeated
-from leastaction.backends.fused.chord import tables as chord_tables
-from leastaction.backends.fused.elimination import substitute
-from leastaction.backends.fused.mass import in_the_middle
-from leastaction.backends.fused.newton import _filled, iteration
-from leastaction.backends.fused.settling import settled
 from leastaction.engine.form import Blocks, Form, Values
+from leastaction.engine.increment_tables import padded as repeated
+from leastaction.engine.increment_tables import tables as chord_tables
 from leastaction.engine.march import marched, tamed
+from leastaction.engine.newton_equations import filled as _filled
+from leastaction.engine.newton_equations import iteration
+from leastaction.engine.residual import equations as chord_equations
+from leastaction.engine.residual import in_the_middle
+from leastaction.engine.settling import settled
 from leastaction.engine.verdict import TINY, judged, wanted
 from leastaction.program import Builder, Program, dot
+from leastaction.program.elimination import substitute
 from leastaction.step.prediction import Prediction
 from leastaction.step.prediction import tables as prediction_tables
 from leastaction.step.rows import OneByOne, Row, Rows, Table, apply, size, total

@@ -30,10 +30,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.mass import inverse_of, middle_of
 from leastaction.backends.guarded import guarded
-from leastaction.backends.shift_tables import shifts_of
 from leastaction.engine.form import FADING, LONGEST, RESOLVED, SHORTEST, SINGLE, Blocks, Form, Lying
+from leastaction.engine.increment_tables import inverse_of, middle_of, shifts_of
 from leastaction.engine.rescue import Rescue
 from leastaction.engine.verdict import TINY, ruled
 from leastaction.kernel import native_lanes

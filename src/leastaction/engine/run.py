@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.mass import mass_of
-from leastaction.backends.fused.nodes import collocates
-from leastaction.backends.fused.work import chord_length, newton_length
+from leastaction.engine.collocation import collocates
 from leastaction.engine.directions import vary
 from leastaction.engine.explicit import Explicit
 from leastaction.engine.form import SINGLE, Form, Watching
 from leastaction.engine.gauss import Gauss
 from leastaction.engine.increments import Chord, Newton
 from leastaction.engine.long_steps import LongSteps, Scripted
+from leastaction.engine.mass import mass_of
+from leastaction.engine.sparsity import chord_length, newton_length
 from leastaction.kernel import Native, native_lanes
 from leastaction.kernel.compile import compile_run
 from leastaction.kernel.driver import CALL, Shape

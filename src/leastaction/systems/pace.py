@@ -40,11 +40,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends import points
-from leastaction.backends.fused.elimination import factors, square, substitute
 from leastaction.backends.status import Failure
 from leastaction.errors import TraceError
 from leastaction.numbers.rounding import Digits, Reals
 from leastaction.program import Builder, Program, dot
+from leastaction.program.elimination import factors, square, substitute
 from leastaction.reading import entry, integer, mapping
 from leastaction.systems.defaults import Clock
 from leastaction.systems.frequencies import SOON

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.status import NOT_FINITE, SINGULAR, Failure
-from leastaction.backends.summands import Blocks, JobList, Rows
 from leastaction.engine.long_steps import MOST_KINDS, LongSteps, Middle, Sweep
 from leastaction.engine.rescue import Rescue, Unsolved
+from leastaction.engine.row_sums import Blocks, JobList
 from leastaction.kernel.script import Blocked, Each, Jobs, Operation, Place, Zero
 from leastaction.methods import Galerkin
 from leastaction.step.form import samples, stencils
@@ -116,7 +116,7 @@ class Summed:
         entries = {}
         for block in what:
             entries[block] = work.block(f"{name} {block}", count + form.lanes)
-            at, jobs = Place("work", (entries[block],)), JobList(Rows(blocks.strips[block]))
+            at, jobs = Place("work", (entries[block],)), JobList(blocks.strips[block])
             slot = work.slot(2)
             form.further.append((slot, jobs))
             operations += [Zero(at, count), Jobs(slot, form.times.only(-1), q, v, at, at)]

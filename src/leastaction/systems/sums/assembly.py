@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.engine.row_phases import Cells, cells_of
+from leastaction.engine.row_ranges import Cells, cells_of
 from leastaction.engine.row_sums import ZERO, Blocks, Evaluation, Strips, padded
 from leastaction.kernel import Write, native_lanes
 from leastaction.program import Builder, Program, dot
@@ -67,7 +67,7 @@ class Assembly:
 
     @cached_property
     def cells(self) -> Cells:
-        """Which rows may be added at the same time."""
+        """Which rows are added together."""
         tables = [summand.rows for summand in (*self.summands, *self.held)]
         return cells_of(self.size, tables, native_lanes(), whole=self.m > 0)
 

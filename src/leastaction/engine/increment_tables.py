@@ -88,14 +88,34 @@ def shifts_of(method: Galerkin) -> dict[str, FloatArray]:
     right-hand sides; `out`, which takes solutions to increments. Real and imaginary parts lie side by side.
     """
     table = stencils(samples(method), 1)
-    positions, weights = table.gather["q"], table.weights[:, None]
-    B = (weights * table.scatter["f"]).T @ positions
-    Q = (weights * table.scatter["m"]).T @ positions
-    inverse = inverse_of(method)
-    gamma, V = np.linalg.eig(inverse @ B)
-    keep = gamma.imag >= 0
-    out = V[:, keep] * np.where(gamma.imag > 0, 2.0, 1.0)[keep]
-    into = np.linalg.solve(V, inverse.astype(V.dtype))
+    Q = (table.weights[:, None] * table.scatter["m"]).T @ table.gather["q"]
+    gamma, V, keep, out = _decoupled(method)
+    into = np.linalg.solve(V, inverse_of(method).astype(V.dtype))
     alpha = np.diagonal(into @ Q @ V)
-    complexes = {"gamma": gamma[keep], "alpha": alpha[keep], "into": into[keep], "out": out}
-    return {name: np.stack([x.real, x.imag], axis=-1) for name, x in complexes.items()}
+    return _parts(gamma=gamma[keep], alpha=alpha[keep], into=into[keep], out=out)
+
+
+@lru_cache(maxsize=64)
+def held_of(method: Galerkin) -> dict[str, FloatArray]:
+    """The same of constraints: `into_held` takes g to right-hand sides, `out_held` solutions to multipliers. The
+    equations have h² W ⊗ Gᵀ dλ beside A ⊗ M dz, and G dz^ν = −g^ν.
+    """
+    controls = stencils(samples(method, "controls"), 1)
+    W = (controls.weights[:, None] * controls.scatter["f"]).T @ controls.gather["multipliers"]
+    _, V, keep, out = _decoupled(method)
+    reactions = np.linalg.solve(W, np.linalg.solve(inverse_of(method), out))
+    return _parts(into_held=np.linalg.inv(V)[keep], out_held=reactions)
+
+
+def _decoupled(method: Galerkin) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_], NDArray[Any]]:
+    """γ, V, which γ are kept, and the matrix from solutions to increments."""
+    table = stencils(samples(method), 1)
+    B = (table.weights[:, None] * table.scatter["f"]).T @ table.gather["q"]
+    gamma, V = np.linalg.eig(inverse_of(method) @ B)
+    keep = gamma.imag >= 0
+    return gamma, V, keep, V[:, keep] * np.where(gamma.imag > 0, 2.0, 1.0)[keep]
+
+
+def _parts(**of: NDArray[Any]) -> dict[str, FloatArray]:
+    """Real and imaginary parts, side by side."""
+    return {name: np.stack([x.real, x.imag], axis=-1) for name, x in of.items()}

@@ -5,7 +5,7 @@ With M = m_v, which does not depend on v here, and m(0), the momentum at rest, t
     v = M⁻¹(p + impulse − m(0)),        (G M⁻¹Gᵀ) μ = −(G v + g_t),        impulse ← impulse + Gᵀμ.
 
 The μ that is found goes to the impulse, and μ is solved for once more: the second time removes what rounding left of
-the first.
+the first. Where μ is almost known beforehand, once is enough.
 
 Pivot i of G M⁻¹Gᵀ is the square of what is left of row i of G when the rows before it are taken out, in the metric of
 M⁻¹. Where next to nothing is left, constraints depend on each other (`step.independence`), and the step has no end to
@@ -25,10 +25,11 @@ from leastaction.step.rows import OneByOne
 
 
 def settled(
-    step: Step, B: Builder, x: Mapping[str, list[Value]], z: Sequence[Value], impulse: Sequence[Value]
-) -> tuple[list[Value], Value]:
+    step: Step, B: Builder, x: Mapping[str, list[Value]], z: Sequence[Value], impulse: Sequence[Value],
+    known: Sequence[Value] | None = None,
+) -> tuple[list[Value], Value]:  # fmt: skip
     """The impulse after which ġ = 0, from that of the equations of motion, and whether it is finite and the constraints
-    are independent there: x is the state, z are the unknowns.
+    are independent there: x is the state, z are the unknowns. `known` is what is known of μ beforehand.
     """
     assert step.end is not None and step.end.linear
     n, s, m, mass = step.n, step.s, step.multipliers, mass_of(step)
@@ -43,13 +44,18 @@ def settled(
     columns = list(zip(*G, strict=True))
     pulled = list(zip(*mass.solve(inverse, [*map(list, columns)]), strict=True))  # the columns of M⁻¹Gᵀ
     S = [[short_dot(row, a) for a in pulled] for row in G]
-    lower = factors(S)
+    lower = factors(S, hasty=known is not None)
     left = [abs(S[i][i] * lower[i][i]) * INDEPENDENT for i in range(1, m)]
     independent = OneByOne().largest([nothing, *left]) <= 1.0
-    for _ in range(2):
+
+    def pushed(by: Sequence[Value]) -> list[Value]:
+        return [a + dot(column, by) for a, column in zip(impulse, columns, strict=True)]
+
+    if known is not None:
+        impulse = pushed(known)
+    for _ in range(2 if known is None else 1):
         free = [[a + b - r] for a, b, r in zip(x["p"], impulse, rest, strict=True)]
         v = [own for (own,) in mass.solve(inverse, free)]
-        by = substitute(lower, [-(a + short_dot(row, v)) for a, row in zip(c, G, strict=True)])
-        impulse = [a + dot(column, by) for a, column in zip(impulse, columns, strict=True)]
-    pushed = sum(impulse, nothing)
-    return list(impulse), independent & (pushed - pushed).op("eq", 0.0)
+        impulse = pushed(substitute(lower, [-(a + short_dot(row, v)) for a, row in zip(c, G, strict=True)]))
+    whole = sum(impulse, nothing)
+    return list(impulse), independent & (whole - whole).op("eq", 0.0)

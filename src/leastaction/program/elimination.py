@@ -61,12 +61,20 @@ def solve(matrix: Matrix, rights: Matrix) -> list[list[Value]]:
     return [list(column) for column in zip(*found, strict=True)]
 
 
-def factors(matrix: Matrix) -> list[list[Any]]:
-    """L and U of matrix = L U, U with a unit diagonal; on the diagonal the inverse of L's."""
+def factors(matrix: Matrix, hasty: bool = False) -> list[list[Any]]:
+    """L and U of matrix = L U, U with a unit diagonal; on the diagonal the inverse of L's.
+
+    The inverse of the last pivot waits for that of the one before. A `hasty` elimination computes both at once: of the
+    last two rows the last one is a₀₀ / (a₀₀ a₁₁ − a₁₀ a₀₁). That is as accurate, but the products may leave the range
+    of float64, and then the inverse is no number.
+    """
     rows = [list(row) for row in matrix]
-    N = len(rows)
+    N, last = len(rows), None
     for k in range(N):
-        rows[k][k] = 1.0 / rows[k][k]
+        if hasty and k == N - 2:
+            (a, b), (c, d) = rows[k][k:], rows[k + 1][k:]
+            last = a / (a * d - c * b)
+        rows[k][k] = 1.0 / rows[k][k] if last is None or k == N - 2 else last
         below = [i for i in range(k + 1, N) if rows[i][k].known != 0]
         for j in range(k + 1, N):
             if rows[k][j].known != 0:

@@ -83,6 +83,10 @@ class Assembly:
         """The sum of what constraints give: Gᵀλ, and g."""
         return self._strips(self.held, self.cells.of[len(self.summands) :], "f")
 
+    @cached_property
+    def reacting(self) -> Evaluation:
+        return Evaluation(self.size, self.reactions, (self.size, self.size))
+
     def _strips(self, summands: Sequence[Summand], cells: Sequence[NDArray[np.int64]], *blocks: str) -> list[Strips]:
         """The strips of f, m or both, of these terms, their rows in these cells."""
         found = []

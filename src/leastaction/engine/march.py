@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from leastaction.engine.form import Form, Values
-from leastaction.engine.verdict import TINY
 from leastaction.program import Builder, Value, dot
 from leastaction.program.elimination import factors, square, substitute
+from leastaction.step.prediction import TINY
 from leastaction.step.rows import Row, Rows, numbers
 
 LONGEST = 12_000  # instructions of a march that are worth compiling

@@ -90,8 +90,9 @@ class SingleSteps:
             z = states[:, places["z"], 0][:, : s * n].reshape(count, s, n).copy()
             impulses = states[:, places["impulse"], 0].copy()
         z[still], impulses[still] = 0.0, 0.0
-        lost = np.union1d(lost, np.flatnonzero(~np.isfinite(z).all(axis=(1, 2)) | ~np.isfinite(impulses).all(axis=1)))
-        z[lost.astype(int)], impulses[lost.astype(int)] = np.nan, np.nan
+        bad = ~np.isfinite(z).all(axis=(1, 2)) | ~np.isfinite(impulses).all(axis=1)
+        bad[lost] = True
+        z[bad], impulses[bad] = np.nan, np.nan
         return z, impulses
 
     def _run(self, which: NDArray[np.intp], enter: int, inputs: FloatArray) -> NDArray[np.intp]:

@@ -235,7 +235,7 @@ class FormStepper:
         now = np.where(going, counts, -1).max(axis=1)
         which = np.flatnonzero(going.any(axis=1) & (now < end))
         if self._carrying is not None or not which.size:
-            for g in which:
+            for g in which.tolist():
                 self._group(g, int(now[g]), end)
             return
         before = self.states[which].copy(), self._phase[which].copy(), self._unbegun[which].copy()

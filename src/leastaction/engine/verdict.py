@@ -24,6 +24,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leastaction.program import Value
+from leastaction.step.prediction import TINY
 from leastaction.step.rows import Row, Rows, numbers
 from leastaction.step.rows import size as length
 
@@ -37,7 +38,6 @@ FAR = 48.0  # a step grows by no such factor from one step to the next
 SLOW, SLOWER = 0.9, 0.5
 MOST_ITERATIONS = 50.0
 WAKING = 4.5  # iterations of a first step in which increments need not shrink
-TINY = 1e-280  # a scale is never zero
 STATE = ("going", "failed", "size", "rate", "nearest", "iterations")  # what the verdict remembers, a number of each
 
 

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from leastaction.engine.form import Form, Values
 
 READ, GIVEN = ("q", "v", "multipliers"), ("f", "m", "g")
-MOST = 12_000  # instructions that are worth compiling; longer ones take NumPy
 
 
 def vary_length(step: Step, varied: int, lanes: int) -> float:

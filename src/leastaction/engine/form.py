@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.guarded import guarded
-from leastaction.engine.directions import MOST, vary_length, vary_padded, vary_tables
+from leastaction.engine.directions import vary_length, vary_padded, vary_tables
 from leastaction.engine.mass import mass_of
+from leastaction.engine.sparsity import LONGEST_ONCE
 from leastaction.engine.verdict import STATE, TINY, wanted
 from leastaction.program import Builder, Program, Value, dot
 from leastaction.program.elimination import factors, square, substitute
@@ -104,7 +105,7 @@ class Form:
         energy_of: Any = None, varied: int = 0,
     ) -> None:  # fmt: skip
         self.step, self.lanes, self.width, self.watch, self.energy_of = step, lanes, width, watch, energy_of
-        self.varied, self.varies = varied, varied > 0 and vary_length(step, varied, lanes) <= MOST
+        self.varied, self.varies = varied, varied > 0 and vary_length(step, varied, lanes) <= LONGEST_ONCE
         self.n, self.s, self.mass = step.n, step.s, mass_of(step)
         self.side = lanes > width
         # Where L is not quadratic in v, the energy's velocity is found from that of the step's polynomial.

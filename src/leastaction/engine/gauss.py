@@ -30,13 +30,13 @@ from leastaction.engine.increment_tables import tables as increment_tables
 from leastaction.engine.kick_tables import kick_tables
 from leastaction.engine.march import marched, tamed
 from leastaction.engine.shifted import DENSE, slopes_at
-from leastaction.engine.verdict import judged
+from leastaction.engine.verdict import PATIENCE, judged
 from leastaction.program import Builder, Program, Value, dot
 from leastaction.step.form import stencils
 from leastaction.step.prediction import WHOLE, Prediction
 from leastaction.step.rows import Row, Rows, Table, apply, numbers, size, total
 
-SOFT_PATIENCE, HARD_PATIENCE = 8, 32  # further iterations that are worth more than the next way of solving
+SOFT = 8  # further iterations without derivatives that cost no more than one with derivatives and those that follow
 
 FloatArray = NDArray[np.float64]
 
@@ -134,7 +134,7 @@ class Gauss(Form):
         Z = self.by_coordinate(x["Z"])
         new = self._placed(B, rows, x, self._kicks(B, rows, x, Z), x["P"])
         moves = [[a - b for a, b in zip(*of, strict=True)] for of in zip(new, Z, strict=True)]
-        after = judged(rows, x, moves, new, first=first, patience=SOFT_PATIENCE, lands=True)
+        after = judged(rows, x, moves, new, first=first, patience=SOFT, lands=True)
         return self.iterated(B, x, after | {"Z": [y for row in new for y in row]}, first)
 
     def _land_soft(self) -> Program:
@@ -210,7 +210,7 @@ class Gauss(Form):
         V = [[a + b for a, b in zip(*of, strict=True)] for of in zip(V, moves, strict=True)]
         new = [self._along(rows, row) for row in V]
         moved = [[a - b for a, b in zip(*of, strict=True)] for of in zip(new, Z, strict=True)]
-        after = judged(rows, x, moved, new, first=first, patience=HARD_PATIENCE, corrected=twice)
+        after = judged(rows, x, moved, new, first=first, patience=PATIENCE, corrected=twice)
         after |= {"Z": [y for row in new for y in row], "V": [y for row in V for y in row]}
         after |= {"E": E} if first else {}
         return self.iterated(B, x, after, first, marching)

@@ -23,14 +23,12 @@ from leastaction.engine.newton_equations import iteration
 from leastaction.engine.residual import equations as chord_equations
 from leastaction.engine.residual import in_the_middle
 from leastaction.engine.settling import settled
-from leastaction.engine.verdict import TINY, judged, wanted
+from leastaction.engine.verdict import PATIENCE, TINY, judged, wanted
 from leastaction.program import Builder, Program, dot
 from leastaction.program.elimination import substitute
 from leastaction.step.prediction import Prediction
 from leastaction.step.prediction import tables as prediction_tables
 from leastaction.step.rows import OneByOne, Row, Rows, Table, apply, size, total
-
-PATIENCE = 32
 
 FloatArray = NDArray[np.float64]
 

@@ -34,7 +34,7 @@ from leastaction.backends.guarded import guarded
 from leastaction.engine.form import FADING, LONGEST, RESOLVED, SHORTEST, SINGLE, Blocks, Form, Lying
 from leastaction.engine.increment_tables import inverse_of, middle_of, shifts_of
 from leastaction.engine.rescue import Rescue
-from leastaction.engine.verdict import TINY, ruled
+from leastaction.engine.verdict import PATIENCE, TINY, ruled
 from leastaction.kernel import native_lanes
 from leastaction.kernel.elimination import Assemble, Factor, Matrix, Permuted, Profile, SolveLanes, SolveOne, profile
 from leastaction.kernel.script import Each, Once, Operation, Place, Python, Script, When
@@ -47,7 +47,6 @@ from leastaction.step.rows import Row, Table, apply, size, total
 
 FloatArray = NDArray[np.float64]
 
-PATIENCE = 32
 MOST_PRODUCTS = 1e8  # of an elimination along a profile: some 50 ms
 CALLED = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 SLOTS = 256  # integers at the beginning of the work

@@ -18,7 +18,8 @@ from leastaction.engine.gauss import Gauss
 from leastaction.engine.increments import Chord, Newton
 from leastaction.engine.long_steps import LongSteps, Scripted
 from leastaction.engine.mass import mass_of
-from leastaction.engine.sparsity import chord_length, newton_length
+from leastaction.engine.shifted import DENSE
+from leastaction.engine.sparsity import LONGEST, LONGEST_NEWTON, chord_length, newton_length
 from leastaction.kernel import Native, native_lanes
 from leastaction.kernel.compile import compile_run
 from leastaction.kernel.driver import CALL, Shape
@@ -34,11 +35,9 @@ FloatArray = NDArray[np.float64]
 RUN = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3)
 SHARED = frozenset((*SINGLE, "params", "mass"))  # blocks with the same number in all lanes, points lying side by side
 FLEETING = {"tables", "E", "inverse", "inputs", "look", "doubt", "urgent", "z", "impulse", "from", "earlier"}
-LONGEST, LONGEST_NEWTON = 8_000, 4_000  # instructions of an iteration that are worth compiling
 MOST_HELD = 40  # unknowns of a step with constraints
 SHORT_VECTOR = 4  # lanes of a vector of which half would hold too little
 MOST_TABLES = 16  # steps h whose tables are kept
-MANY = 4  # coordinates up to which one trajectory takes Newton's iteration for a polynomial of degree 1 or 2
 
 
 def form_of(
@@ -57,7 +56,7 @@ def form_of(
     half = 2 * len(step.method.table.c) <= W and W > SHORT_VECTOR
     lanes = width if width > 1 else W // 2 if half else W
     short = chord_length(step, mass_of(step), lanes if width == 1 else 1) <= LONGEST
-    collocated, small = collocates(step.method), step.s <= 2 and step.n <= MANY
+    collocated, small = collocates(step.method), step.s <= 2 and step.n <= DENSE
     swift = not mass_of(step).separable and small if collocated else small or width > 1
     if swift and newton_length(step) <= LONGEST_NEWTON:
         return Newton(step, width, width, *further)

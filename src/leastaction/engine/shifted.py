@@ -37,7 +37,7 @@ from leastaction.program.elimination import factors, square, substitute
 from leastaction.step.form import Step
 from leastaction.step.rows import Row, Rows, SideBySide, apply, combine, total
 
-DENSE = 4  # coordinates up to which E is one matrix: larger ones take longer to compile than they save
+DENSE = 4  # coordinates up to which whole matrices pay, and Newton's iteration: longer code saves less than it costs
 SLOPES = ("f_q", "f_v", "m_q", "m_v")
 
 

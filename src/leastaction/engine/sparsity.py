@@ -9,9 +9,9 @@ from leastaction.engine.collocation import collocates
 from leastaction.engine.mass import Mass
 from leastaction.step.form import Step
 
-FACTORING = (
-    4.0  # a mass is factored once in a step, in code that waits for itself: its instructions count so many times
-)
+# Instructions that are worth compiling: of an iteration with gradients, with derivatives, and of what a step does once.
+LONGEST, LONGEST_NEWTON, LONGEST_ONCE = 8_000, 4_000, 12_000
+FACTORING = 4.0  # factoring a mass is code that waits for itself: its instructions count so many times
 
 
 def slopes_of(step: Step) -> NDArray[np.bool_]:

@@ -84,6 +84,23 @@ def factors(matrix: Matrix, hasty: bool = False) -> list[list[Any]]:
     return rows
 
 
+def pivots_of(matrix: Matrix) -> list[Value]:
+    """The pivots alone: one division less for each, and none for the last one."""
+    rows = [list(row) for row in matrix]
+    N = len(rows)
+    for k in range(N - 1):
+        below = [i for i in range(k + 1, N) if rows[i][k].known != 0]
+        right = [j for j in range(k + 1, N) if rows[k][j].known != 0]
+        if not below or not right:
+            continue
+        inverse = 1.0 / rows[k][k]
+        for i in below:
+            factor = rows[i][k] * inverse
+            for j in right:
+                rows[i][j] = rows[i][j] - factor * rows[k][j]
+    return [rows[k][k] for k in range(N)]
+
+
 def substitute(rows: Matrix, right: Sequence[Any]) -> list[Any]:
     """The solution for one right-hand side, by the factors."""
     return [x for (x,) in substitute_rows(rows, [[x] for x in right])]

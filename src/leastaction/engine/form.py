@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.guarded import guarded
-from leastaction.engine.directions import vary_length, vary_padded, vary_tables
+from leastaction.engine.carrying import Carrying
+from leastaction.engine.directions import vary, vary_length, vary_padded, vary_tables
 from leastaction.engine.mass import mass_of
 from leastaction.engine.sparsity import LONGEST_ONCE
 from leastaction.engine.verdict import STATE, TINY, wanted
@@ -86,6 +87,20 @@ class Watching:
     program: Program
 
 
+def summed(values: Row, moves: Row, carry: Row) -> tuple[Row, Row]:
+    """The sums, and what rounding left over (Knuth's two-sum). What was left over before is added to what is left now,
+    not to the increment, whose last place may be larger (`step.form` says why).
+    """
+    sums, left = [], []
+    for a, b, c in zip(values, moves, carry, strict=True):
+        whole = a + b
+        part = whole - a
+        rest = c + ((a - (whole - part)) + (b - part))
+        sums.append(whole + rest)
+        left.append(rest - (sums[-1] - whole))
+    return sums, left
+
+
 class Form:
     """A way of solving a step.
 
@@ -98,6 +113,7 @@ class Form:
     """
 
     watches = True  # whether the native function can look for events
+    continues = True  # whether a step that native code fails on is solved by continuation, which may take long
     alone = False  # whether its work holds what belongs to one trajectory, as parameters
 
     def __init__(
@@ -160,6 +176,14 @@ class Form:
     def solved(self, x: Mapping[str, FloatArray], q: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
         """z, (s, n), and the impulse of a step that began at (q, p) and has landed, of a form that is `alone`."""
         raise NotImplementedError
+
+    def vary(self) -> Program:
+        """Directions through a step that is solved."""
+        return vary(self)
+
+    def carrying(self, params: FloatArray) -> Any:
+        """What carries derivatives where no Program does."""
+        return Carrying(self.step, params, self.varied)
 
     def scratch(self, size: int, old: FloatArray, params: FloatArray) -> FloatArray:
         """The array that native code works in: the old one, if it serves."""
@@ -270,17 +294,8 @@ class Form:
     def landed(
         self, B: Builder, rows: Rows, x: Values, move: Row, impulse: Row, lengths: Row, z: Sequence[Row] | None = None
     ) -> Values:
-        """q and p with what rounding left over (Knuth's two-sum), the lengths of steps, t. What was left over before is
-        added to what is left now, not to the increment, whose last place may be larger (`step.form` says why).
-        """
-        state, carry = [], []
-        for a, b, c in zip([*x["q"], *x["p"]], [*move, *impulse], x["carry"], strict=True):
-            whole = a + b
-            part = whole - a
-            rest = c + ((a - (whole - part)) + (b - part))
-            new = whole + rest
-            state.append(new)
-            carry.append(rest - (new - whole))
+        """q and p with what rounding left over, the lengths of steps, t."""
+        state, carry = summed([*x["q"], *x["p"]], [*move, *impulse], x["carry"])
         w = len(x["q"])
         longest = [(a * FADING).op("max", TINY).op("max", b) for a, b in zip(x["length"], lengths, strict=True)]
         found = {"q": state[:w], "p": state[w:], "carry": carry, "length": longest, "t": [x["t"][0] + 1.0],

@@ -26,7 +26,7 @@ from leastaction.backends.status import (
     SINGULAR,
     Failure,
 )
-from leastaction.methods import Method, RungeKutta4
+from leastaction.methods import Method
 from leastaction.program import Program
 
 if TYPE_CHECKING:
@@ -117,10 +117,6 @@ class Usual:
 
     def longest_step(self, t0: float) -> float | None:
         """None: the system has no kinks in time."""
-        return None
-
-    def rk4(self, method: RungeKutta4) -> Program | None:
-        """None: a step of RK4 is not written as a Program."""
         return None
 
     @property

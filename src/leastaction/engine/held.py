@@ -14,6 +14,7 @@ the change of the reaction in h. Force and G at the end are those at the start o
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,10 @@ from leastaction.backends.fused.elimination import by_rows, factors, substitute
 from leastaction.backends.fused.equations import short_dot
 from leastaction.backends.fused.settling import settled
 from leastaction.engine.explicit import Explicit
-from leastaction.engine.form import Blocks, Values
+from leastaction.engine.form import RESOLVED, Blocks, Values
 from leastaction.engine.verdict import TINY, judged, wanted
 from leastaction.program import Builder, Program, dot
+from leastaction.program.ordering import prompt
 from leastaction.step.form import stencils
 from leastaction.step.prediction import Prediction
 from leastaction.step.prediction import tables as prediction_tables
@@ -44,36 +46,55 @@ class Held(Explicit):
         return prediction_tables(table.modes, table.growth)
 
     def handed_blocks(self) -> Blocks:
-        return [*super().handed_blocks(), ("rods", self.step.multipliers * self.n)]
+        return [*super().handed_blocks(), ("rods", len(self.entries))]
+
+    @cached_property
+    def entries(self) -> list[int]:
+        """Which entries of G are not zero by structure."""
+        assert self.step.end is not None
+        moving = self.step.end.program
+        return [i for i, k in enumerate(moving.output("c_v")) if moving.code[k] != ("const", 0.0)]
 
     def own_blocks(self) -> Blocks:
         n, m, ahead = self.n, self.step.multipliers, Prediction(1, OneByOne())
-        return [("moved", n), ("multipliers", m), ("kick", n), ("pushed", n), ("late rods", n * m),
-                ("strength", m), ("memory", m * ahead.memory), ("record", ahead.record)]  # fmt: skip
+        return [("moved", n), ("multipliers", m), ("kick", n), ("pushed", n), ("late rods", len(self.entries)),
+                ("strength", m), ("floor", n), ("memory", m * ahead.memory), ("record", ahead.record)]  # fmt: skip
 
     def begin(self) -> Program:
         B, _, x = self.opened()
-        found = self.begin_mass(B, x) | {"rods": self._rods(B, x, x["Q"], 0.0)["c_v"]}
+        found = self.begin_mass(B, x) | {"rods": self._rods(B, x, x["Q"], 0.0)}
         if self.hands_on:
             found["force"] = self._force(B, x, x["Q"], 0.0, 0)
         return self.begun(B, x, found)
 
     def pieces(self) -> dict[str, Program]:
-        return {"first": self._first(), "again": self._again(), "settle": self._settle(), "land": self._land()}
+        found = {"first": self._first(), "again": self._again(), "settle": self._settle(), "land": self._land()}
+        return {name: prompt(piece) for name, piece in found.items()}
 
-    def _rods(self, B: Builder, x: Values, q: Any, share: Any) -> Values:
-        """g_t and, row by row, G."""
+    def _rods(self, B: Builder, x: Values, q: Any, share: Any) -> list[Any]:
+        """The entries of G."""
         assert self.step.end is not None
         moving, zero = self.step.end.program.select("c", "c_v"), B.number(0.0)
         at = {"t": [self.time(x, share)], "q": q, "v": [zero] * self.n, "params": x["params"]}
-        return B.at(moving, {name: [zero] * size for name, size in moving.inputs} | at)
+        G = B.at(moving, {name: [zero] * size for name, size in moving.inputs} | at)["c_v"]
+        return [G[i] for i in self.entries]
+
+    def _early(self, B: Builder, x: Values) -> list[list[Any]]:
+        """h β₀ G at the start of the step, row by row."""
+        weight, G = self._weights(x)[0], [B.number(0.0)] * (self.n * self.step.multipliers)
+        for i, a in zip(self.entries, x["rods"], strict=True):
+            G[i] = weight * a
+        return by_rows(G, self.n)
+
+    def _weights(self, x: Values) -> list[Any]:
+        """h β₀ and h β₁."""
+        return list(stencils(self.step.samples(self.step.terms[1]), x["h"][0]).weights)
 
     def _reactions(self, B: Builder, x: Values) -> list[list[Any]]:
         """A, column by column."""
-        h, (early, _) = x["h"][0], stencils(self.step.samples(self.step.terms[1]), x["h"][0]).weights
-        columns = [[early * a for a in row] for row in by_rows(x["rods"], self.n)]
-        rows = self.mass.solve(self.inverse_mass(B, x), [list(row) for row in zip(*columns, strict=True)])
-        return [[h * a for a in column] for column in zip(*rows, strict=True)]
+        pulls = [list(row) for row in zip(*self._early(B, x), strict=True)]
+        rows = self.mass.solve(self.inverse_mass(B, x), pulls)
+        return [[x["h"][0] * a for a in column] for column in zip(*rows, strict=True)]
 
     def _corrected(self, B: Builder, x: Values, A: list[list[Any]]) -> list[Any]:
         """The increments of the multipliers, and behind them those of z."""
@@ -94,16 +115,14 @@ class Held(Explicit):
 
     def _first(self) -> Program:
         """Two iterations: one is hardly ever enough."""
-        B, rows, x = self.opened()
+        B, _, x = self.opened()
         move, kick, _ = self._step(B, x, early=True)
         A = self._reactions(B, x)
         x["moved"] = [a + dot(row, x["multipliers"]) for a, row in zip(move, zip(*A, strict=True), strict=True)]
-        x |= self.scaled(rows, {"length": x["length"], "q": x["Q"]}, [[a] for a in x["moved"]])
-        after = self._judged(B, x, A, True)
-        once, failed = after["going"][0], after["failed"][0]
-        after |= self._judged(B, x | after, A, False)
-        after |= {"going": [once & after["going"][0]], "failed": [failed | (once & after["failed"][0])], "kick": kick}
-        return self.iterated(B, x, after, True)
+        once = self._judged(B, x, A, True)
+        once["size"] = [once["size"][0].op("max", TINY)]
+        after = once | self._judged(B, x | once, A, False)
+        return self.iterated(B, x, after | {"kick": kick}, True)
 
     def _again(self) -> Program:
         B, _, x = self.opened()
@@ -121,12 +140,11 @@ class Held(Explicit):
             late = self._force(B, x, q, h, ends[1.0])
             pushed = [a + weight * b for a, b in zip(pushed, late, strict=True)]
             after = {"force": late} if self.hands_on else {}
-        first, last = stencils(step.samples(step.terms[1]), h).weights
-        pulls = zip(*by_rows(x["rods"], self.n), strict=True)
-        pushed = [a + first * dot(G, x["multipliers"]) for a, G in zip(pushed, pulls, strict=True)]
+        pulls = zip(*self._early(B, x), strict=True)
+        pushed = [a + dot(G, x["multipliers"]) for a, G in zip(pushed, pulls, strict=True)]
         at = x | {"t": [self.time(x, 0.0)], "q": x["Q"], "p": x["P"]}
-        impulse, sound = settled(step, B, at, x["moved"], pushed, [last * a for a in x["multipliers"]])
-        rods = self._rods(B, x, [a + b for a, b in zip(x["Q"], x["moved"], strict=True)], h)["c_v"]
+        impulse, sound = settled(step, B, at, x["moved"], pushed, [self._weights(x)[1] * a for a in x["multipliers"]])
+        rods = self._rods(B, x, [a + b for a, b in zip(x["Q"], x["moved"], strict=True)], h)
         after |= {"pushed": impulse, "late rods": rods, "failed": [~sound]}
         return B.finished(**(wanted(x, x["alive"][0], after) if self.width > 1 else after))
 
@@ -140,6 +158,8 @@ class Held(Explicit):
         B, rows, x = self.opened()
         out = self.landed(B, rows, x, x["moved"], x["pushed"], [abs(a) for a in x["moved"]])
         out["rods"] = x["late rods"]
+        parts = zip(out["length"], out["q"], x["floor"], strict=True)
+        out["scale"] = [a.op("max", abs(q) * RESOLVED).op("max", floor) for a, q, floor in parts]
         pairs = zip(x["strength"], x["multipliers"], strict=True)
         out["strength"] = [(a * 0.5).op("max", abs(b)) for a, b in pairs]
         units = [1.0 / a.op("max", TINY) for a in out["strength"]]

@@ -14,6 +14,7 @@ from leastaction.backends.fused.mass import mass_of
 from leastaction.backends.fused.nodes import collocates
 from leastaction.backends.fused.work import chord_length, newton_length
 from leastaction.engine.directions import vary
+from leastaction.engine.ending import simple_end
 from leastaction.engine.explicit import Explicit
 from leastaction.engine.form import SINGLE, Form, Watching
 from leastaction.engine.gauss import Gauss
@@ -51,8 +52,10 @@ def form_of(
         short = step.n * step.n <= LONGEST or mass_of(step).diagonal
         return Explicit(step, width, width, *further) if short else None
     if step.multipliers:
-        small = step.s * (step.n + step.multipliers) <= MOST_HELD and step.end is not None and step.end.linear
-        return (Held if step.held_explicitly else Newton)(step, width, width, *further) if small else None
+        if step.s * (step.n + step.multipliers) > MOST_HELD:
+            return None
+        explicit = step.held_explicitly and simple_end(step)
+        return (Held if explicit else Newton)(step, width, width, *further)
     half = 2 * len(step.method.table.c) <= W and W > SHORT_VECTOR
     lanes = width if width > 1 else W // 2 if half else W
     short = chord_length(step, mass_of(step), lanes if width == 1 else 1) <= LONGEST

@@ -99,8 +99,8 @@ class Scripted(Protocol):
         """What brings times and inputs to where the system reads them."""
         ...
 
-    def middle(self, form: LongSteps, what: Sequence[str]) -> Middle:
-        """Blocks of derivatives in the middle of the step."""
+    def middle(self, form: LongSteps, what: Sequence[str], time: int) -> Middle:
+        """Blocks of derivatives at one point, that of one of the times."""
         ...
 
     def fill(self, form: LongSteps, work: FloatArray, params: FloatArray) -> Any:
@@ -546,7 +546,7 @@ class LongSteps(Form):
         return self._ways[hard]
 
     def hard_pieces(self) -> dict[str, Any]:
-        if not self.moving:
+        if not self.moving and not self.step.multipliers:
             return {}
         return {
             "hard": Script([*self._predicted(hard=True), *self._iteration(True, hard=True)]),
@@ -724,7 +724,7 @@ class LongSteps(Form):
         self, x: Mapping[str, FloatArray], t: float, q: FloatArray, p: FloatArray, h: float, params: FloatArray
     ) -> None:
         """What a trajectory begins with."""
-        if not self.moving:
+        if not self.moving and not self.step.multipliers:
             return
         v = self.how.velocity(t, q, p, params)
         W, w = self.lanes, self.count
@@ -769,14 +769,15 @@ class Middle:
     column: NDArray[np.int64]
     one: NDArray[np.int64]
     other: NDArray[np.int64]
+    held: Place  # where multipliers are written
 
 
 class _Eliminated:
     """A way to solve an iteration's equations by an elimination in the middle of the step."""
 
-    def __init__(self, form: LongSteps, what: Sequence[str]) -> None:
+    def __init__(self, form: LongSteps, what: Sequence[str], time: int | None = None) -> None:
         self.form, work, W = form, form.work, form.lanes
-        self.middle: Middle = form.how.middle(form, what)
+        self.middle: Middle = form.how.middle(form, what, len(form.samples.tau) if time is None else time)
         row, column, self.n = self.middle.row, self.middle.column, len(form.unknowns)
         self.profile = _profile(self.n, np.append(row, column), np.append(column, row), W, form.n)
         places = self.profile.places(row, column)

@@ -18,6 +18,7 @@ from leastaction.engine.explicit import Explicit
 from leastaction.engine.form import SINGLE, Form, Watching
 from leastaction.engine.gauss import Gauss
 from leastaction.engine.increments import Chord, Newton
+from leastaction.engine.long_held import LongHeld
 from leastaction.engine.long_steps import LongSteps, Scripted
 from leastaction.kernel import Native, native_lanes
 from leastaction.kernel.compile import compile_run
@@ -201,7 +202,7 @@ def engine(
     how: Scripted = system.scripted(method)
     form = form_of(how.step, width, watch, lifts, system if energy else None, varied) if how.step.terms else None
     if form is None:
-        if width > 1 or how.step.multipliers:
+        if width > 1:
             return None
-        form = LongSteps(how, lifts, varied)
+        form = (LongHeld if how.step.multipliers else LongSteps)(how, lifts, varied)
     return Engine(system, method, how, form, width, phases)

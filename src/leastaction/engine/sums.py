@@ -249,7 +249,7 @@ class SumRescue(Rescue):
 
     def acceleration(self, t: float, q: FloatArray, v: FloatArray, inputs: FloatArray) -> FloatArray:
         found = self.at.motion(t, q, v)
-        return np.full(self.step.n, np.nan) if found is None else found[0]
+        return np.full(self.step.n + self.step.multipliers, np.nan) if found is None else np.concatenate(found)
 
     def increment(self, J: Any, R: FloatArray) -> FloatArray | None:
         from scipy.sparse.linalg import splu

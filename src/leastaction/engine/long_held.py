@@ -99,12 +99,20 @@ class LongHeld(LongSteps):
     def _blocks(self) -> Blocks:
         found = super()._blocks()
         at = [name for name, _ in found].index("Z") + 1
-        return [*found[:at], ("held", self.beyond * self.s), *found[at:]]
+        return [*found[:at], ("held", 3 * self.s * self.beyond), *found[at:]]
 
     @property
     def multipliers(self) -> Place:
+        """Of the step at work; those of the last one, and of the one before, are `remembered`."""
+        return self._held(0, self.s)
+
+    @property
+    def remembered(self) -> Place:
+        return self._held(self.s, 2 * self.s)
+
+    def _held(self, first: int, count: int) -> Place:
         begin, W = self.places["held"].start, self.lanes
-        return Place("state", tuple((begin + k * self.beyond) * W for k in range(self.s)), W)
+        return Place("state", tuple((begin + k * self.beyond) * W for k in range(first, first + count)), W)
 
     def _lay_out(self) -> None:
         super()._lay_out()
@@ -146,9 +154,11 @@ class LongHeld(LongSteps):
 
     def _foreseen(self, way: Any) -> list[Operation]:
         def build(rows: Any, x: Any) -> Any:
-            return {"given": [*x["held"], 0.0], "middle": [total(x["held"]) * (1.0 / self.s)]}
+            new = [a + (a - b) for a, b in zip(x["held"][: self.s], x["held"][self.s :], strict=True)]
+            return {"held": new, "given": [*new, 0.0], "middle": [total(new) * (1.0 / self.s)]}
 
-        return [self.each_held(build, {"held": self.multipliers}, given=self.reaction.by, middle=way.middle.held)]
+        writes = {"held": self.multipliers, "given": self.reaction.by, "middle": way.middle.held}
+        return [self.each_held(build, {"held": self.remembered}, **writes)]
 
     def _evaluated(self) -> Sequence[Operation]:
         moving = self.sweeps["moving"]
@@ -291,8 +301,16 @@ class LongHeld(LongSteps):
             q, lost = _summed(x["q"][0], x["z"][-1], x["lost"][0])
             return {"q": [q], "lost": [lost]}
 
+        def remembered(rows: Any, x: Any) -> Any:
+            started = x["started"][0]
+            earlier = [started.where(a, b) for a, b in zip(x["before"], x["held"], strict=False)]
+            return {"held": [*x["held"], *earlier]}
+
+        held = {"held": self.multipliers, "before": self.remembered, "started": self.place("started")}
+        remember = self.each_held(remembered, held, held=self.remembered)
         reads = {"q": self.place("q"), "lost": self.place("carry", 1), "z": self.place("Z")}
-        return [self.each(moved, reads, q=self.place("q"), lost=self.place("carry", 1)), *self._landed(())]
+        return [self.each(moved, reads, q=self.place("q"), lost=self.place("carry", 1)), remember,
+                *self._landed(())]  # fmt: skip
 
     # ---- from Python
 
@@ -300,10 +318,10 @@ class LongHeld(LongSteps):
         super().put(x, lane, z[:, : self.n], impulse, h)
         block = np.zeros((self.s, self.beyond * self.lanes))
         block[:, : self.m] = z[:, self.n :]
-        x["held"][:] = block.reshape(-1, self.lanes)
+        x["held"][: self.s * self.beyond] = block.reshape(-1, self.lanes)
 
     def unknowns_of(self, x: Mapping[str, FloatArray]) -> FloatArray:
-        held = x["held"].reshape(self.s, -1)[:, : self.m].ravel()
+        held = x["held"].reshape(3 * self.s, -1)[: self.s, : self.m].ravel()
         return np.append(super().unknowns_of(x), held)
 
     def solved(self, x: Mapping[str, FloatArray], q: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -58,7 +58,9 @@ MOST_KINDS = 16  # that are judged together; with more each coordinate is judged
 class Scripted(Protocol):
     """What scripts ask of a system and a method.
 
-    kinds, kind_of   how many kinds of coordinates are judged together, 0: none are; and the kind of each
+    kinds            how many kinds of coordinates are judged together, 0: none are
+    weighted         whether there is one kind, and the square roots of masses weigh coordinates against each other
+    marks            the kind of each coordinate, or, `weighted`, its weight
     channels, vectors   of inputs, and of nodes
     constant, diagonal   the mass depends on parameters alone; and is diagonal, too
     separable        that, f does not depend on v, and m = M v
@@ -69,7 +71,7 @@ class Scripted(Protocol):
     method: Galerkin
     n: int
     kinds: int
-    kind_of: NDArray[np.int64]
+    weighted: bool
     channels: int
 
     @property
@@ -106,6 +108,8 @@ class Scripted(Protocol):
     def fill(self, form: LongSteps, work: FloatArray, params: FloatArray) -> Any:
         """Write addresses, parameters and a constant diagonal mass into the work; returns what has these addresses."""
         ...
+
+    def marks(self, params: FloatArray) -> FloatArray: ...
 
     def rescue(self, params: FloatArray) -> Rescue: ...
 
@@ -266,7 +270,7 @@ class LongSteps(Form):
         }
         self.mass_place = work.arrays("mass", 1, self.count)
         self.pushed = work.arrays("pushed", 1, self.count)
-        self.kind = work.arrays("kind", 1 if self.kinds > 1 else 0, self.count)
+        self.kind = work.arrays("kind", 1 if self.kinds > 1 or self.how.weighted else 0, self.count)
         self.most = work.single("most", 4 * max(1, self.kinds))
         self.errors = work.single("errors", self.ahead.candidates)
 
@@ -312,14 +316,14 @@ class LongSteps(Form):
     def split(self, values: Row, x: Mapping[str, Any]) -> Row:
         """Sizes of this coordinate, by kinds: zero for kinds that it does not belong to."""
         if self.kinds <= 1:
-            return list(values)
+            return [x["kind"][0] * a for a in values] if self.how.weighted else list(values)
         kind = x["kind"][0]
         return [kind.op("eq", float(k)).op("if", a) for a in values for k in range(self.kinds)]
 
     def own(self, x: Mapping[str, Any], name: str) -> Value:
         """A scale of this coordinate."""
         if self.kinds <= 1:
-            return x[name][0]
+            return x[name][0] / x["kind"][0] if self.how.weighted else x[name][0]
         kind, found = x["kind"][0], x[name][0]
         for k in range(1, self.kinds):
             found = kind.op("eq", float(k)).where(x[name][k], found)
@@ -709,6 +713,8 @@ class LongSteps(Form):
         for slot, native in self.functions:
             slots[slot] = ctypes.cast(native, ctypes.c_void_p).value or 0
         kept = self.how.fill(self, found, params)
+        for begin in self.kind.begins:
+            found[begin : begin + self.n] = self.how.marks(params)
         address = found.ctypes.data
 
         def dropped(_: Any) -> None:
@@ -736,10 +742,9 @@ class LongSteps(Form):
         length = np.zeros(w * W)
         length[: self.n] = np.abs(h * v)
         if self.kinds:
-            kinds = self.how.kind_of
-            x["length"][:] = np.array([length[: self.n][kinds == k].max(initial=0.0) for k in range(self.kinds)])[
-                :, None
-            ]
+            marks, own = self.how.marks(params), length[: self.n]
+            parts = [marks * own] if self.how.weighted else [own[marks == k] for k in range(self.kinds)]
+            x["length"][:] = np.array([part.max(initial=0.0) for part in parts])[:, None]
         else:
             x["length"][:] = length.reshape(-1, W)
 

@@ -48,7 +48,7 @@ class Facts:
 class Summed:
     """A sum and a method."""
 
-    channels, vectors = 0, 0
+    channels, vectors, weighted = 0, 0, False
     stiffness: tuple[str, ...] = ("m_v", "f_q")
 
     def __init__(self, system: Any, method: Galerkin) -> None:
@@ -174,10 +174,10 @@ class Summed:
         if self.diagonal:
             M = mass.entries("m_v", 0.0, nothing, nothing, params)
             work[begin : begin + self.n] = 1.0 / M[mass.row == mass.column]
-        if form.kinds > 1:
-            (begin,) = form.kind.begins
-            work[begin : begin + self.n] = self.kind_of
         return kept
+
+    def marks(self, params: FloatArray) -> FloatArray:
+        return self.kind_of.astype(float)
 
     def velocity(self, t: float, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
         return self.sums.at(params).velocity(t, q, p)

@@ -25,12 +25,14 @@ FloatArray = NDArray[np.float64]
 class Written:
     """A Lagrangian and a method."""
 
-    kinds, kind_of = 0, np.zeros(0, np.int64)
     stiffness: tuple[str, ...] = ("m_v", "f_q", "gyro")
 
     def __init__(self, system: Any, method: Galerkin, step: Step) -> None:
         self.system, self.method, self.step, self.n = system, method, step, step.n
         self.channels = step.channels
+        # Increments go back and forth between coordinates that constraints hold together: then one measure is for all.
+        self.weighted = step.multipliers > 0 and self.mass.constant
+        self.kinds = int(self.weighted)
 
     @cached_property
     def mass(self) -> Mass:
@@ -220,8 +222,17 @@ class Written:
         (begin,) = form.mass_place.begins
         work[begin : begin + form.count * form.lanes] = 1.0
         if self.diagonal:
-            given = {name: np.zeros(size) for name, size in self.mass.program.inputs} | {"params": params}
-            work[begin : begin + self.n] = 1.0 / np.array(self.mass.program(*given.values())["m_v"])
+            work[begin : begin + self.n] = 1.0 / self._masses(params)
+
+    def marks(self, params: FloatArray) -> FloatArray:
+        """The square roots of the masses."""
+        return np.asarray(np.sqrt(np.abs(self._masses(params))))
+
+    def _masses(self, params: FloatArray) -> FloatArray:
+        """The diagonal of a constant mass."""
+        given = {name: np.zeros(size) for name, size in self.mass.program.inputs} | {"params": params}
+        found = np.array(self.mass.program(*given.values())["m_v"])
+        return found if self.mass.diagonal else found[:: self.n + 1]
 
     def rescue(self, params: FloatArray) -> Rescue:
         return Rescue(self.system, self.step, params)

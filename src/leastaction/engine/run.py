@@ -14,9 +14,11 @@ from leastaction.backends.fused.mass import mass_of
 from leastaction.backends.fused.nodes import collocates
 from leastaction.backends.fused.work import chord_length, newton_length
 from leastaction.engine.directions import vary
+from leastaction.engine.ending import simple_end
 from leastaction.engine.explicit import Explicit
 from leastaction.engine.form import SINGLE, Form, Watching
 from leastaction.engine.gauss import Gauss
+from leastaction.engine.held import Held
 from leastaction.engine.increments import Chord, Newton
 from leastaction.engine.long_held import LongHeld
 from leastaction.engine.long_steps import LongSteps, Scripted
@@ -50,11 +52,11 @@ def form_of(
     if step.explicit:
         short = step.n * step.n <= LONGEST or mass_of(step).diagonal
         return Explicit(step, width, width, *further) if short else None
-    if step.multipliers:  # the loops still solve these
-        return None
     if step.multipliers:
-        small = step.s * (step.n + step.multipliers) <= MOST_HELD and step.end is not None and step.end.linear
-        return Newton(step, width, width, *further) if small else None
+        if step.s * (step.n + step.multipliers) > MOST_HELD:
+            return None
+        explicit = step.held_explicitly and simple_end(step)
+        return (Held if explicit else Newton)(step, width, width, *further)
     half = 2 * len(step.method.table.c) <= W and W > SHORT_VECTOR
     lanes = width if width > 1 else W // 2 if half else W
     short = chord_length(step, mass_of(step), lanes if width == 1 else 1) <= LONGEST

@@ -50,7 +50,8 @@ class Newton(Form):
         count = self.n + step.multipliers
         return [("unknowns", self.s * count), ("pushed", self.n), ("more", self.n),
                 ("invariants", self.one.before.output_size), ("memory", self.n * ahead.memory),
-                ("record", ahead.record), ("floor", self.n if step.multipliers else 0), ("sense", int(self.senses))]  # fmt: skip
+                ("record", ahead.record), ("floor", self.n if step.multipliers else 0),
+                ("sense", int(self.senses))]  # fmt: skip
 
     @property
     def senses(self) -> bool:

@@ -17,6 +17,7 @@ from leastaction.engine.form import SINGLE, Form, Watching
 from leastaction.engine.gauss import Gauss
 from leastaction.engine.held import Held
 from leastaction.engine.increments import Chord, Newton
+from leastaction.engine.long_held import LongHeld
 from leastaction.engine.long_steps import LongSteps, Scripted
 from leastaction.engine.mass import mass_of
 from leastaction.engine.rk4 import formed
@@ -210,7 +211,7 @@ def engine(
     how: Scripted = system.scripted(require_member(method, "a step in float64"))
     form = form_of(how.step, width, watch, lifts, system if energy else None, varied) if how.step.terms else None
     if form is None:
-        if width > 1 or how.step.multipliers:
+        if width > 1:
             return None
-        form = LongSteps(how, lifts, varied)
+        form = (LongHeld if how.step.multipliers else LongSteps)(how, lifts, varied)
     return Engine(system, method, how, form, width, phases)

@@ -310,6 +310,21 @@ class When:
         return texts
 
 
+@dataclass(frozen=True)
+class Repeat:
+    """Operations that are done again while a number is not zero."""
+
+    flag: Place
+    operations: Sequence[Operation]
+
+    def write(self, c: _Code, name: str, lanes: int, library: Mapping[str, vector_math.Function]) -> list[str]:
+        at, texts = c.at(f"%{self.flag.array}", self.flag.begins[0]), []
+        with c.repeat(lambda: c.op(f"fcmp une double {c.get(at, 'double')}, 0.0")):
+            for k, operation in enumerate(self.operations):
+                texts += operation.write(c, f"{name}_{k}", lanes, library)
+        return texts
+
+
 def _always_inlined(text: str, name: str) -> str:
     """The function `name` inlined wherever it is called; what it calls in turn stays as it is."""
     head = f"define void @{name}("

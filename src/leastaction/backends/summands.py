@@ -382,6 +382,10 @@ class Assembly:
         return self._reactions(pushed=False)
 
     @cached_property
+    def reacting(self) -> Evaluation:
+        return Evaluation(self.size, self.reactions, (self.size, self.size))
+
+    @cached_property
     def pushed_reactions(self) -> Rows:
         """The sum of the changes of Gᵀλ and g along a direction."""
         return self._reactions(pushed=True)

@@ -39,11 +39,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.elimination import factors, square, substitute
 from leastaction.errors import TraceError
 from leastaction.kernel import loops
 from leastaction.numbers.rounding import Digits, Reals
 from leastaction.program import Builder, Program, dot
+from leastaction.program.elimination import factors, square, substitute
 from leastaction.reading import entry, integer, mapping
 from leastaction.step.status import Failure
 from leastaction.systems.defaults import Clock

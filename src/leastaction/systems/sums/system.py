@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction.backends.backend import Backend
 from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.backends.sum_backend import sum_backend
-from leastaction.backends.summands import Assembly
+from leastaction.backends.summands import Assembly as LoopAssembly
 from leastaction.engine.long_steps import Scripted
 from leastaction.engine.run import Engine, engine
 from leastaction.engine.stepper import FormStepper
@@ -39,6 +39,7 @@ from leastaction.systems.frequencies import fastest_of_sum
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.mechanics import states_of
 from leastaction.systems.programs import Parameters
+from leastaction.systems.sums.assembly import Assembly
 from leastaction.systems.sums.term import Term
 
 FloatArray = NDArray[np.float64]
@@ -139,6 +140,12 @@ class Sum(Parameters, Usual):
         """The sums over rows, for one point at a time."""
         held = [(one, term.local) for one, term in zip(self.summands, self.terms, strict=True) if term.local.m]
         return Assembly(self.n, self.summands, [(one, cast(Program, local.constraints)) for one, local in held])
+
+    @cached_property
+    def loop_assembly(self) -> LoopAssembly:
+        """The same for the loops."""
+        held = [(one, term.local) for one, term in zip(self.summands, self.terms, strict=True) if term.local.m]
+        return LoopAssembly(self.n, self.summands, [(one, cast(Program, local.constraints)) for one, local in held])
 
     @property
     def depends_on_time(self) -> bool:

@@ -65,7 +65,7 @@ class Solved:
     impulse: FloatArray
     iterations: int
     continued: bool
-    floor: FloatArray | float  # scales are at least so long
+    floor: FloatArray | float = 0.0  # scales are at least so long
 
 
 class Rescue:

@@ -1,6 +1,6 @@
 """The tangent map: the exact derivative of one step or many, by the state, the parameters and h.
 
-Φ' comes from the linearised discrete equations (`leastaction.backends.loops.tangent_sweep`), not from differences.
+Φ' comes from the linearised discrete equations (`leastaction.engine.directions`), not from differences.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from leastaction.linear.matrices import (
 from leastaction.linear.modal import ALL_MODES, Modes, highest_frequency, lowest_modes, modes
 from leastaction.linear.propagator import Propagator
 from leastaction.linear.stability import require_stable, stable_intervals
-from leastaction.methods import Galerkin, Method
+from leastaction.methods import Method
 from leastaction.methods import method as by_name
 from leastaction.numbers.rounding import FLOAT64, Reals
 from leastaction.step.samples import Samples
@@ -341,9 +341,6 @@ class Quadratic(Usual):
     def check_stable(self, method: Method, h: float) -> None:
         """Refuse a step that is too large for the highest frequency."""
         require_stable(self.propagator(method, h))
-
-    def backend(self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False) -> None:
-        """None: a step is a matrix."""
 
     def stepper(self, method: Method, start: Start, row: Row | None = None) -> LinearStepper:
         """The stepper of one trajectory in float64."""

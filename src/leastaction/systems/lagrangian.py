@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from leastaction.backends.backend import Backend, backend
-from leastaction.backends.composed import ComposedStepper
-from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.engine.long_steps import Scripted
 from leastaction.engine.run import Engine, engine
 from leastaction.engine.stepper import FormStepper
 from leastaction.engine.written import written
 from leastaction.errors import TraceError
-from leastaction.methods import Composition, Galerkin, Method, require_member
+from leastaction.methods import Galerkin, Method
 from leastaction.numbers.notation import to_texts
 from leastaction.program import Builder, Program
 from leastaction.reading import entry, integer, listing, mapping, numbers, text
@@ -397,21 +394,9 @@ class Lagrangian(Mechanics, Usual):
         """What the steps of a method ask of this system."""
         return written(self, method)
 
-    def backend(
-        self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False
-    ) -> Backend:  # fmt: skip
-        """How the kernels and loops step this system where `engine` does not."""
-        return backend(self, require_member(method, "a step of a Lagrangian"), lanes, energy, composed)
-
-    def stepper(
-        self, method: Method, start: Start, row: Row | None = None
-    ) -> FormStepper | GalerkinStepper | ComposedStepper:
+    def stepper(self, method: Method, start: Start, row: Row | None = None) -> FormStepper:
         """The stepper of one trajectory in float64."""
-        if self.engine(method, varied=row.varied if row else 0) is not None:
-            return FormStepper(self, method, start, row)
-        if isinstance(method, Composition):
-            return ComposedStepper(self, method, start, row)
-        return GalerkinStepper(self, require_member(method, "a step of a Lagrangian"), start, row)
+        return FormStepper(self, method, start, row)
 
     def explain(self, failure: Failure, h: float) -> tuple[str, str]:
         """Why a step that failed so could not be done, and what to try; h is a smaller step."""

@@ -93,11 +93,11 @@ class Written:
         else:
             G, by = B.at(end, given)["c_v"], x["by"]
             found = [[B.number(0.0)] * n, [dot([a * a for a in G[k : k + n]], by[:n]) for k in range(0, n * m, n)]]
-        f, g = ([*part, *[0.0] * (size - len(part))] for part, size in zip(found, (N, M), strict=True))
-        calls, (_, q, by), out = self._calls(
-            form, name, B.finished(f=f, g=g), times, ("t", "q", "by"), ("f", "g")
-        )
-        return Held(calls, q, by, *out)
+        whole = {
+            name: [*part, *[0.0] * (size - len(part))] for name, part, size in zip("fg", found, (N, M), strict=True)
+        }
+        calls, (_, q, other), out = self._calls(form, name, B.finished(**whole), times, ("t", "q", "by"), "fg")
+        return Held(calls, q, other, *out)
 
     @property
     def curved(self) -> bool:
@@ -133,9 +133,7 @@ class Written:
         channels = dict(program.inputs).get("inputs", 0)
         first = program.input_slice("inputs").start if channels else 0
         for k, i in enumerate(nodes):
-            form.points.append(
-                (t.begins[k], i, [given[k // L] + (first + j) * L + k % L for j in range(channels)])
-            )
+            form.points.append((t.begins[k], i, [given[k // L] + (first + j) * L + k % L for j in range(channels)]))
         return calls, [block(x) for x in reads], outputs
 
     def around(self, form: LongSteps, before: Each, sweep: Sweep, after: Each) -> list[Operation]:

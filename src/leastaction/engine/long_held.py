@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from leastaction.engine.form import Blocks
 from leastaction.engine.increment_tables import inverse_of
-from leastaction.engine.long_steps import FloatArray, LongSteps, MassChord, ShiftedChord, _Eliminated, _summed
+from leastaction.engine.long_steps import Eliminated, FloatArray, LongSteps, MassChord, ShiftedChord, two_sum
 from leastaction.kernel.elimination import Assemble, Factor, Permuted, SolveOne
 from leastaction.kernel.script import Each, Once, Operation, Place, Repeat, Script, When, Zero
 from leastaction.program import dot
@@ -74,14 +74,14 @@ class LongHeld(LongSteps):
         return (self.count + self.beyond) * self.lanes
 
     @cached_property
-    def unknowns(self) -> NDArray[np.int64]:
+    def arranged(self) -> NDArray[np.int64]:
         return np.append(np.arange(self.n), self.count * self.lanes + np.arange(self.m))
 
     @property
     def later(self) -> int:
         return self.s + 1
 
-    def time(self, control: int) -> int:
+    def control_time(self, control: int) -> int:
         """Which of the times is that of a control point."""
         return len(self.samples.tau) + 1 + control
 
@@ -118,8 +118,8 @@ class LongHeld(LongSteps):
         super()._lay_out()
         work, n, s = self.work, self.count, self.s
         self.probe = work.arrays("probe", 1, self.beyond)
-        self.reaction = self.how.held(self, "reaction", [self.time(k) for k in range(s + 1)])
-        last = [self.time(s)]
+        self.reaction = self.how.held(self, "reaction", [self.control_time(k) for k in range(s + 1)])
+        last = [self.control_time(s)]
         self.ending, self.pull, self.lengths = (
             self.how.held(self, name, last) for name in ("end", "reaction", "lengths")
         )
@@ -197,7 +197,7 @@ class LongHeld(LongSteps):
 
         def ended(rows: Any, x: Any) -> Any:
             ((inverse,),) = rows.columns("1/h")
-            q, _ = _summed(x["q"][0], x["z"][-1], x["lost"][0])
+            q, _ = two_sum(x["q"][0], x["z"][-1], x["lost"][0])
             v = dot(slope, x["z"]) * inverse
             found = {"q": [q] * len(places), "v": [v] * 3}
             return found | ({"late": [0.0]} if last and last.adds else {})
@@ -298,7 +298,7 @@ class LongHeld(LongSteps):
 
     def _land(self) -> list[Operation]:
         def moved(rows: Any, x: Any) -> Any:
-            q, lost = _summed(x["q"][0], x["z"][-1], x["lost"][0])
+            q, lost = two_sum(x["q"][0], x["z"][-1], x["lost"][0])
             return {"q": [q], "lost": [lost]}
 
         def remembered(rows: Any, x: Any) -> Any:
@@ -338,7 +338,7 @@ class LongHeld(LongSteps):
         return found
 
 
-class _End(_Eliminated):
+class _End(Eliminated):
     """The factors of (M, Gᵀ; G, 0) where a step ends.
 
     x        a right-hand side, and what it is solved to: of coordinates, and of multipliers
@@ -346,7 +346,7 @@ class _End(_Eliminated):
     """
 
     def __init__(self, form: LongHeld) -> None:
-        super().__init__(form, ("m_v",), form.time(form.s))
+        super().__init__(form, ("m_v",), form.control_time(form.s))
         work, W, n, height, middle = form.work, form.lanes, self.n, form.height, self.middle
         self.broken = work.single("end broken")
         x, part = work.block("end right", height), (((middle.entries["m_v"], None),),)

@@ -109,6 +109,15 @@ class Scripted(Protocol):
 
     def marks(self, params: FloatArray) -> FloatArray: ...
 
+    @property
+    def curved(self) -> bool:
+        """Whether the mass depends on v; asked with constraints."""
+        ...
+
+    def held(self, form: Any, name: str, times: Sequence[int]) -> Any:
+        """What constraints give at points (`long_held.Held`)."""
+        ...
+
     def rescue(self, params: FloatArray) -> Rescue: ...
 
     def velocity(self, t: float, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray: ...
@@ -277,10 +286,13 @@ class LongSteps(Form):
         """Rows of the unknowns of a point, those of padding too."""
         return self.count * self.lanes
 
-    later = 0  # how many times are needed beside those of the nodes and of the middle
+    @property
+    def later(self) -> int:
+        """How many times are needed beside those of the nodes and of the middle."""
+        return 0
 
     @cached_property
-    def unknowns(self) -> NDArray[np.int64]:
+    def arranged(self) -> NDArray[np.int64]:
         """Where the unknowns of a point lie behind each other."""
         return np.arange(self.n)
 
@@ -482,8 +494,8 @@ class LongSteps(Form):
     def _read(self) -> dict[str, Place]:
         """What an iteration reads of a coordinate."""
         moving, nothing = self.sweeps["moving"], Place("work", ())
-        found = {"z": self.place("Z"), "f": moving.f if moving else nothing, "force": self.place("force"), "p": self.place("p"),
-                 "q": self.place("q"), "lost": self.place("carry", 1), "mass": self.mass_place,
+        found = {"z": self.place("Z"), "f": moving.f if moving else nothing, "force": self.place("force"),
+                 "p": self.place("p"), "q": self.place("q"), "lost": self.place("carry", 1), "mass": self.mass_place,
                  "started": self.place("started"), **self.judging}  # fmt: skip
         return found if self.how.separable else found | {"m": moving.m}
 
@@ -589,7 +601,7 @@ class LongSteps(Form):
         last, s = self.sweeps["last"], self.s
 
         def moved(rows: Any, x: Any) -> Any:
-            q, lost = _summed(x["q"][0], x["z"][s - 1], x["lost"][0])
+            q, lost = two_sum(x["q"][0], x["z"][s - 1], x["lost"][0])
             found: dict[str, Any] = {"q": [q], "lost": [lost]}
             if last is not None:
                 found |= {"point": [q]} | ({"f": [0.0]} if last.adds else {})
@@ -611,7 +623,7 @@ class LongSteps(Form):
         def landed(rows: Any, x: Any) -> Any:
             (weights,) = rows.columns("weights")
             impulse = total([x["pushed"][0], *(weights[i] * x["late"][0] for i in late)])
-            p, lost = _summed(x["p"][0], impulse, x["lost p"][0])
+            p, lost = two_sum(x["p"][0], impulse, x["lost p"][0])
             found = {"p": [p], "lost p": [lost]}
             if self.hands_on:
                 found["force"] = x["late"]
@@ -659,14 +671,14 @@ class LongSteps(Form):
 
         def moved(rows: Any, x: Any) -> Any:
             (z,), _ = self._chord(rows, x | {"f": []})
-            q, lost = _summed(x["q"][0], z, x["lost"][0])
+            q, lost = two_sum(x["q"][0], z, x["lost"][0])
             found = {"q": [q], "lost": [lost]} | ({"f": [0.0]} if last.adds else {})
             return found | ({"z": [z]} if self.keeps else {})
 
         def pushed(rows: Any, x: Any) -> Any:
             (weights,) = rows.columns("weights")
             f = {**dict(zip(self.still, x["force"], strict=False)), **dict.fromkeys(self.last, x["late"][0])}
-            p, lost = _summed(x["p"][0], total([weights[i] * f[i] for i in sorted(f)]), x["lost"][0])
+            p, lost = two_sum(x["p"][0], total([weights[i] * f[i] for i in sorted(f)]), x["lost"][0])
             return {"p": [p], "lost": [lost], "force": x["late"]}
 
         q, p, force = self.place("q"), self.place("p"), self.place("force")
@@ -775,19 +787,19 @@ class Middle:
     held: Place  # where multipliers are written
 
 
-class _Eliminated:
+class Eliminated:
     """A way to solve an iteration's equations by an elimination in the middle of the step."""
 
     def __init__(self, form: LongSteps, what: Sequence[str], time: int | None = None) -> None:
         self.form, work, W = form, form.work, form.lanes
         self.middle: Middle = form.how.middle(form, what, len(form.samples.tau) if time is None else time)
-        row, column, self.n = self.middle.row, self.middle.column, len(form.unknowns)
+        row, column, self.n = self.middle.row, self.middle.column, len(form.arranged)
         self.profile = _profile(self.n, np.append(row, column), np.append(column, row), W, form.n)
         places = self.profile.places(row, column)
         mirrored = self.profile.places(column, row)
         table = np.stack([np.where(places >= 0, places, mirrored), self.middle.one, self.middle.other], axis=1)
         self.table = work.keep(np.ascontiguousarray(table))
-        index = form.unknowns[self.profile.order]
+        index = form.arranged[self.profile.order]
         self.straight = bool((index == np.arange(self.n)).all())
         self.index = work.keep(index)
         self.rows = work.keep(self.profile.tables())
@@ -834,7 +846,7 @@ class _Eliminated:
         """The right-hand sides ← solutions: those that `rights` gives as views, or, of real and imaginary parts at a
         distance of `length`, where they begin.
         """
-        own = self.form.unknowns
+        own = self.form.arranged
 
         def solve(state: FloatArray, work: FloatArray) -> None:
             for k, (lu, right) in enumerate(zip(self.factors[work.ctypes.data], rights(work), strict=False)):
@@ -857,7 +869,7 @@ class _Eliminated:
         return Matrix(self.rows, n, F, self.profile.size, half, inverse, work.block(f"{name} ratios", parts * pad), pad)
 
 
-class MassChord(_Eliminated):
+class MassChord(Eliminated):
     """dz = −h (S⁻¹ ⊗ M⁻¹) R with the mass in the middle of the step, or a constant mass, which is factored once."""
 
     def __init__(self, form: LongSteps) -> None:
@@ -900,7 +912,7 @@ class MassChord(_Eliminated):
         return apply(rows, rows.columns("push"), solved)
 
 
-class ShiftedChord(_Eliminated):
+class ShiftedChord(Eliminated):
     """Derivatives of the middle of the step for all its points: with A⁻¹B = V γ V⁻¹ the equations fall apart into
 
         X_j = m_v + h α_j (m_q − f_v) + h² γ_j f_q,        X_j w_j = −h (V⁻¹A⁻¹R)_j,        dz = V w,
@@ -1014,7 +1026,7 @@ class _Tables:
         return self.lying.numbers(h)
 
 
-def _summed(a: Value, b: Value, lost: Value) -> tuple[Value, Value]:
+def two_sum(a: Value, b: Value, lost: Value) -> tuple[Value, Value]:
     """a + b with what rounding leaves of it (Knuth's two-sum)."""
     whole = a + b
     part = whole - a

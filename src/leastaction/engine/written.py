@@ -93,9 +93,11 @@ class Written:
         else:
             G, by = B.at(end, given)["c_v"], x["by"]
             found = [[B.number(0.0)] * n, [dot([a * a for a in G[k : k + n]], by[:n]) for k in range(0, n * m, n)]]
-        f, g = ([*part, *[0.0] * (size - len(part))] for part, size in zip(found, (N, M), strict=True))
-        calls, (_, q, by), out = self._calls(form, name, B.finished(f=f, g=g), times, ("t", "q", "by"), ("f", "g"))
-        return Held(calls, q, by, *out)
+        whole = {
+            name: [*part, *[0.0] * (size - len(part))] for name, part, size in zip("fg", found, (N, M), strict=True)
+        }
+        calls, (_, q, other), out = self._calls(form, name, B.finished(**whole), times, ("t", "q", "by"), "fg")
+        return Held(calls, q, other, *out)
 
     @property
     def curved(self) -> bool:

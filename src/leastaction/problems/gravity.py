@@ -67,10 +67,6 @@ BOUND = "A particle attracted by a fixed centre with the force k/r²; a bound or
 KEPLER = "Ober-Blöbaum and Saake 2014, section 5.2, eq. (5.3)"
 
 
-def kepler_lagrangian(q: Any, v: Any, k: Any) -> Any:
-    return 0.5 * np.sum(v**2) + k / np.sqrt(np.sum(q**2))
-
-
 @catalogued("Kepler problem", BOUND, KEPLER)
 def kepler(eccentricity: Number = "0.6", k: Positive = 1, a: Positive = 1, q0: Any = None, p0: Any = None) -> Parts:
     """Motion in the plane, from the pericentre (a(1 − e), 0); or from any q0, p0 of a bound orbit."""
@@ -109,13 +105,13 @@ def _kepler(n: int, k: Any, a: Any, e: Any, i: Any, q0: Any, p0: Any) -> Parts:
         _check_bound(k, q0, p0)
     around = {f"-{axis}": i for i, axis in enumerate("xyz")} if n == 3 else {"": 2}
     return Parts(
-        lagrangian=kepler_lagrangian,
+        lagrangian=lambda q, v, k: 0.5 * np.sum(v**2) + k / np.sqrt(np.sum(q**2)),
         q0=q0,
         p0=p0,
         params={"k": k},
         settings=settings,
         invariants={
-            "energy": kepler_energy,
+            "energy": lambda x, c, q, p: _dot(p, p) / 2 - c.k / x.sqrt(_dot(q, q)),
             **{f"angular-momentum{axis}": lambda *at, i=i: _cross(*at[2:])[i] for axis, i in around.items()},
             **{f"laplace-runge-lenz-{axis}": lambda *at, i=i: lenz(*at)[i] for i, axis in enumerate("xyz"[:n])},
         },
@@ -130,10 +126,6 @@ def _check_bound(k: Any, q0: Any, p0: Any) -> None:
         raise ValueError(f"q0 = {q0}, p0 = {p0} is not a bound orbit: ½p² − k/r ≥ 0. Take a smaller momentum")
     if not any(sp.simplify(x) for x in _cross(q0, p0)):
         raise ValueError(f"q0 = {q0} and p0 = {p0} are parallel: the orbit falls into the centre")
-
-
-def kepler_energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    return _dot(p, p) / 2 - c.k / x.sqrt(_dot(q, q))
 
 
 def lenz(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
@@ -278,14 +270,6 @@ LATER = (
 )  # fmt: skip
 
 
-def equal_masses(q: Any, v: Any) -> Any:
-    return attraction(q, v, 1, EQUAL, 2)
-
-
-def pythagorean_masses(q: Any, v: Any) -> Any:
-    return attraction(q, v, 1, PYTHAGOREAN, 2)
-
-
 # Of the figure eight: places of the first body, velocity of the third, which is at the centre, and the period.
 EIGHT = ("0.97000435669734", "-0.24308753153583", "-0.93240737144104", "-0.86473146092102", "6.32591398292621")
 
@@ -327,7 +311,7 @@ def yin_yang() -> Parts:
 def pythagorean() -> Parts:
     """Masses 3, 4, 5 at rest at the corners of a triangle with these sides."""
     return Parts(
-        lagrangian=pythagorean_masses,
+        lagrangian=lambda q, v: attraction(q, v, 1, PYTHAGOREAN, 2),
         q0=(1, 3, -2, -1, 1, -1),
         p0=(0,) * 6,
         invariants=invariants(lambda c: (1, PYTHAGOREAN), 2),
@@ -350,7 +334,9 @@ def _in_a_row(*numbers: str) -> Parts:
 
 def _closed(q0: Any, p0: Any, period: Any) -> Parts:
     orbit = {"q0": q0, "p0": p0, "period": period, "reference": (period, q0, p0)}
-    return Parts(lagrangian=equal_masses, invariants=invariants(lambda c: (1, EQUAL), 2), **orbit)
+    return Parts(
+        lagrangian=lambda q, v: attraction(q, v, 1, EQUAL, 2), invariants=invariants(lambda c: (1, EQUAL), 2), **orbit
+    )
 
 
 STAR_MASSES = tuple(range(1, 8))
@@ -370,10 +356,6 @@ STARS_AT_3 = """
 """
 
 
-def seven_stars(q: Any, v: Any) -> Any:
-    return attraction(q, v, 1, STAR_MASSES, 2)
-
-
 @catalogued(
     "Pleiades",
     "Seven stars in the plane that attract each other and nearly collide.",
@@ -386,7 +368,7 @@ def pleiades(q0: Vector = STAR_PLACES, v0: Vector = STAR_SPEEDS) -> Parts:
     place = tuple(z for pair in zip(x, y, strict=True) for z in pair)
     push = tuple(m * z for m, *pair in zip(STAR_MASSES, vx, vy, strict=True) for z in pair)
     return Parts(
-        lagrangian=seven_stars,
+        lagrangian=lambda q, v: attraction(q, v, 1, STAR_MASSES, 2),
         p0=tuple(STAR_MASSES[k // 2] * v for k, v in enumerate(v0)),
         invariants=invariants(lambda c: (1, STAR_MASSES), 2),
         period="3/20",

@@ -133,16 +133,8 @@ def rotating_hoop(
         constraints=hoop,
         q0=(R * sine, 0, -R * cosine),
         p0=(m * R * w0 * cosine, m * Omega * R * sine, m * R * w0 * sine),
-        invariants={"jacobi": jacobi},
+        invariants={"jacobi": lambda x, c, q, p: energy(x, c, q, p) - c.Omega * turning(x, c, q, p)},
     )
-
-
-def jacobi(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    return energy(x, c, q, p) - c.Omega * turning(x, c, q, p)
-
-
-def weights(q: Any, v: Any, m: Any, g: Any) -> Any:
-    return 0.5 * m * (v @ v) - m * g * q[1::2].sum()
 
 
 def links(q: Any, l: Any) -> Any:
@@ -183,11 +175,13 @@ def falling_chain(m: Positive = "1/10", g: Positive = "9.81", l: Positive = "1/1
 
 def _at_rest(places: list[tuple[Any, Any]]) -> Parts:
     q0 = tuple(z for place in places for z in place)
-    return Parts(lagrangian=weights, constraints=links, q0=q0, p0=(0,) * len(q0), invariants={"energy": chain_energy})
-
-
-def chain_energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    return sum(z**2 for z in p) / (2 * c.m) + c.m * c.g * sum(q[1::2])
+    return Parts(
+        lagrangian=lambda q, v, m, g: 0.5 * m * (v @ v) - m * g * q[1::2].sum(),
+        constraints=links,
+        q0=q0,
+        p0=(0,) * len(q0),
+        invariants={"energy": lambda x, c, q, p: sum(z**2 for z in p) / (2 * c.m) + c.m * c.g * sum(q[1::2])},
+    )
 
 
 def four_bars(q: Any, v: Any, m1: Any, m2: Any, m3: Any, g: Any) -> Any:

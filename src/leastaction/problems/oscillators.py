@@ -64,10 +64,6 @@ SPRING = "A mass on a linear spring, the same in every direction."
 OSCILLATOR = "Ober-Blöbaum and Saake 2014, section 5.1, eq. (5.1)"
 
 
-def springs(q: Any, v: Any, m: Any, omega: Any) -> Any:
-    return 0.5 * m * np.sum(v**2) - 0.5 * m * omega**2 * np.sum(q**2)
-
-
 @catalogued("Harmonic oscillator", SPRING, OSCILLATOR)
 def harmonic_oscillator(m: Positive = 1, omega: Positive = 1, q0: Vector = 1, p0: Vector = 0) -> Parts:
     """One degree of freedom."""
@@ -82,7 +78,7 @@ def harmonic_oscillator_2d(m: Positive = 1, omega: Positive = 1, q0: Vector = (1
 
 def _oscillator(n: int) -> Parts:
     return Parts(
-        lagrangian=springs,
+        lagrangian=lambda q, v, m, omega: 0.5 * m * np.sum(v**2) - 0.5 * m * omega**2 * np.sum(q**2),
         invariants={"energy": spring_energy} | ({"angular-momentum": turning} if n == 2 else {}),
         solution=ellipse,
         matrices=lambda c: (c.m * np.eye(n), c.m * c.omega**2 * np.eye(n)),
@@ -146,10 +142,6 @@ CYCLE = "2.008619860874843136509640188362640366192026138"  # of the limit cycle 
 CYCLE_PERIOD = "6.663286859323130189699682030482328706812646317"
 
 
-def feedback(q: Any, v: Any, mu: Any) -> Any:
-    return mu * (1 - q[0] ** 2) * v[0]
-
-
 @catalogued(
     "Van der Pol's oscillator",
     "An oscillator that a force feeds near the centre and damps farther out: one limit cycle.",
@@ -159,14 +151,10 @@ def van_der_pol(mu: Positive = 1, q0: Number = CYCLE, p0: Number = 0) -> Parts:
     """With the strength mu of the feedback."""
     return Parts(
         lagrangian=lambda q, v: 0.5 * v[0] ** 2 - 0.5 * q[0] ** 2,
-        force=feedback,
+        force=lambda q, v, mu: mu * (1 - q[0] ** 2) * v[0],
         period=symbolic(CYCLE_PERIOD, "period") if mu == 1 else None,
         period_of="the limit cycle",
     )
-
-
-def in_a_field(q: Any, v: Any, m: Any, b: Any) -> Any:
-    return 0.5 * m * (v[0] ** 2 + v[1] ** 2) + 0.5 * b * (q[0] * v[1] - q[1] * v[0])
 
 
 @catalogued(
@@ -177,19 +165,15 @@ def in_a_field(q: Any, v: Any, m: Any, b: Any) -> Any:
 def charged_particle(m: Positive = 1, b: Positive = 1, q0: Vector = (1, 0), p0: Vector = (0, "1/4")) -> Parts:
     """A mass m with charge times field b."""
     return Parts(
-        lagrangian=in_a_field,
+        lagrangian=lambda q, v, m, b: 0.5 * m * (v[0] ** 2 + v[1] ** 2) + 0.5 * b * (q[0] * v[1] - q[1] * v[0]),
         invariants={
-            "energy": field_energy,
+            "energy": lambda x, c, q, p: ((p[0] + c.b * q[1] / 2) ** 2 + (p[1] - c.b * q[0] / 2) ** 2) / (2 * c.m),
             "angular-momentum": turning,
             "pseudo-momentum-x": lambda x, c, q, p: p[0] - c.b * q[1] / 2,
             "pseudo-momentum-y": lambda x, c, q, p: p[1] + c.b * q[0] / 2,
         },
         solution=circle,
     )
-
-
-def field_energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    return ((p[0] + c.b * q[1] / 2) ** 2 + (p[1] - c.b * q[0] / 2) ** 2) / (2 * c.m)
 
 
 def circle(d: Data) -> ExactMotion:
@@ -210,10 +194,6 @@ def circle(d: Data) -> ExactMotion:
     return ExactMotion(at, period)
 
 
-def star(q: Any, v: Any) -> Any:
-    return 0.5 * np.sum(v**2) - 0.5 * np.sum(q**2) - q[0] ** 2 * q[1] + const("1/3") * q[1] ** 3
-
-
 @catalogued(
     "Hénon–Heiles system",
     "A star near the axis of a galaxy: oscillators coupled by cubic terms; chaotic as energy grows.",
@@ -225,7 +205,7 @@ def henon_heiles(energy: Positive = "1/8", y0: Number = "0.1", py0: Number = 0) 
     if not square > 0:
         raise ValueError(f"the energy {energy} is too small for q = (0, {y0}), p₂ = {py0}: p₁² would be {square}")
     return Parts(
-        lagrangian=star,
+        lagrangian=lambda q, v: 0.5 * np.sum(v**2) - 0.5 * np.sum(q**2) - q[0] ** 2 * q[1] + const("1/3") * q[1] ** 3,
         q0=(0, y0),
         p0=(sp.sqrt(square), py0),
         invariants={"energy": star_energy},
@@ -236,14 +216,6 @@ def henon_heiles(energy: Positive = "1/8", y0: Number = "0.1", py0: Number = 0) 
 
 def star_energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
     return (p[0] ** 2 + p[1] ** 2 + q[0] ** 2 + q[1] ** 2) / 2 + q[0] ** 2 * q[1] - q[1] ** 3 / 3
-
-
-def fall(q: Any, v: Any, m: Any, g: Any) -> Any:
-    return 0.5 * m * v[0] ** 2 + m * g * q[0]
-
-
-def drag(q: Any, v: Any, k: Any) -> Any:
-    return -k * v[0] * np.abs(v[0])
 
 
 @catalogued(
@@ -259,7 +231,11 @@ def quadratic_drag(
         raise ValueError(
             f"it must fall slower than √(m g / k) = {float(sp.sqrt(m * g / k)):g}; got v₀ = {float(p0 / m):g}"
         )
-    return Parts(lagrangian=fall, force=drag, solution=slowed_fall)
+    return Parts(
+        lagrangian=lambda q, v, m, g: 0.5 * m * v[0] ** 2 + m * g * q[0],
+        force=lambda q, v, k: -k * v[0] * np.abs(v[0]),
+        solution=slowed_fall,
+    )
 
 
 def slowed_fall(d: Data) -> ExactMotion:

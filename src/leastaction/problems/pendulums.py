@@ -46,10 +46,6 @@ from leastaction.problems.elliptic import sncndn
 from leastaction.problems.problem import Data, ExactMotion, Number, Parts, Positive, Vector, catalogued
 
 
-def swing(q: Any, v: Any, m: Any, omega: Any) -> Any:
-    return 0.5 * m * v[0] ** 2 - m * omega**2 * (1 - np.cos(q[0]))
-
-
 @catalogued(
     "Nonlinear pendulum",
     "A point mass on a rigid rod: swings of any amplitude, and turns.",
@@ -57,11 +53,12 @@ def swing(q: Any, v: Any, m: Any, omega: Any) -> Any:
 )
 def pendulum(m: Positive = 1, omega: Positive = "2*pi", theta0: Number = "pi/2", p0: Number = 0) -> Parts:
     """From the angle theta0 with momentum p0: any amplitude, and rotation."""
-    return Parts(lagrangian=swing, q0=(theta0,), invariants={"energy": swing_energy}, solution=swing_motion)
-
-
-def swing_energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    return p[0] ** 2 / (2 * c.m) + c.m * c.omega**2 * 2 * x.sin(q[0] / 2) ** 2
+    return Parts(
+        lagrangian=lambda q, v, m, omega: 0.5 * m * v[0] ** 2 - m * omega**2 * (1 - np.cos(q[0])),
+        q0=(theta0,),
+        invariants={"energy": lambda x, c, q, p: p[0] ** 2 / (2 * c.m) + c.m * c.omega**2 * 2 * x.sin(q[0] / 2) ** 2},
+        solution=swing_motion,
+    )
 
 
 def swing_motion(d: Data) -> ExactMotion:
@@ -132,18 +129,6 @@ def _separatrix(m: Any, omega: Any, whole: Any, half: Any, speed: Any) -> ExactM
     return ExactMotion(at, mpmath.inf)
 
 
-def damped(q: Any, v: Any, omega0: Any) -> Any:
-    return 0.5 * v[0] ** 2 + omega0**2 * np.cos(q[0])
-
-
-def friction(q: Any, v: Any, beta: Any) -> Any:
-    return beta * v[0] ** 2
-
-
-def drive(t: Any, q: Any, v: Any, omega0: Any, gamma: Any, omega: Any) -> Any:
-    return gamma * omega0**2 * np.cos(omega * t)
-
-
 @catalogued(
     "Damped driven pendulum",
     "A pendulum with viscous friction and a periodic torque: period doubling, then chaos.",
@@ -155,9 +140,9 @@ def damped_driven_pendulum(
 ) -> Parts:  # fmt: skip
     """A pendulum of frequency omega0 with friction beta, driven at omega with gamma times its weight."""
     return Parts(
-        lagrangian=damped,
-        dissipation=friction,
-        force=drive,
+        lagrangian=lambda q, v, omega0: 0.5 * v[0] ** 2 + omega0**2 * np.cos(q[0]),
+        dissipation=lambda q, v, beta: beta * v[0] ** 2,
+        force=lambda t, q, v, omega0, gamma, omega: gamma * omega0**2 * np.cos(omega * t),
         q0=(theta0,),
         period=2 * sp.pi / omega,
         period_of="the drive",
@@ -235,10 +220,6 @@ def cart_and_pole(q: Any, v: Any, M: Any, m: Any, l: Any, g: Any) -> Any:
     return moving - m * g * l * np.cos(q[1])
 
 
-def motor(q: Any, v: Any, u: Any) -> Any:
-    return np.array([u[0], 0])
-
-
 @catalogued(
     "Cart and pole",
     "A pole on a cart, which a force on the cart, the input u, holds upright or swings up.",
@@ -249,4 +230,4 @@ def cart_pole(
     theta0: Number = "0.1", p0: Vector = (0, 0),
 ) -> Parts:  # fmt: skip
     """A cart of mass M with a pole of mass m and length 2l, let go at the angle theta0 from upright."""
-    return Parts(lagrangian=cart_and_pole, force=motor, inputs={"u": 1}, q0=(x0, theta0))
+    return Parts(lagrangian=cart_and_pole, force=lambda q, v, u: np.array([u[0], 0]), inputs={"u": 1}, q0=(x0, theta0))

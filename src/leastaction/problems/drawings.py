@@ -207,12 +207,13 @@ def find(system: Any) -> Look | None:
 @cache
 def _known(name: str) -> tuple[str, Look]:
     from leastaction.problems import get
+    from leastaction.problems.problem import Invariant
 
     problem = get(name)
     kept = {
         name.replace("-", " "): partial(_value, invariant.formula)
         for name, invariant in problem.invariants.items()
-        if name != "energy"
+        if isinstance(invariant, Invariant)
     }
     return problem.system.digest, replace(LOOKS[name], title=problem.title, invariants=kept)
 

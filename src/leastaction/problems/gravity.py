@@ -51,7 +51,7 @@ start has grown by some 10⁵ after one period (Hairer, Nørsett, Wanner 1993, s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -111,7 +111,6 @@ def _kepler(n: int, k: Any, a: Any, e: Any, i: Any, q0: Any, p0: Any) -> Parts:
         params={"k": k},
         settings=settings,
         invariants={
-            "energy": lambda x, c, q, p: _dot(p, p) / 2 - c.k / x.sqrt(_dot(q, q)),
             **{f"angular-momentum{axis}": lambda *at, i=i: _cross(*at[2:])[i] for axis, i in around.items()},
             **{f"laplace-runge-lenz-{axis}": lambda *at, i=i: lenz(*at)[i] for i, axis in enumerate("xyz"[:n])},
         },
@@ -205,20 +204,11 @@ def attraction(q: Any, v: Any, G: Any, masses: Sequence[Any], dimensions: int) -
     )
 
 
-def invariants(masses: Callable[[Any], tuple[Any, Sequence[Any]]], dimensions: int) -> dict[str, Any]:
-    """Energy, momenta and angular momenta as Problem takes them; `masses` reads G and the masses off the parameters."""
+def invariants(dimensions: int) -> dict[str, Any]:
+    """Momenta and angular momenta as Problem takes them."""
 
     def bodies(z: Any) -> list[Any]:
         return [z[i : i + dimensions] for i in range(0, len(z), dimensions)]
-
-    def energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-        G, m = masses(c)
-        Q = bodies(q)
-        kinetic = sum(sum(y**2 for y in each) / (2 * mi) for each, mi in zip(bodies(p), m, strict=True))
-        return kinetic - G * sum(
-            m[i] * m[j] / x.sqrt(sum((a - b) ** 2 for a, b in zip(Q[i], Q[j], strict=True)))
-            for i, j in combinations(range(len(m)), 2)
-        )
 
     def momentum(axis: int) -> Any:
         return lambda x, c, q, p: sum(p[axis::dimensions])
@@ -226,8 +216,7 @@ def invariants(masses: Callable[[Any], tuple[Any, Sequence[Any]]], dimensions: i
     def angular_momentum(a: int, b: int) -> Any:
         return lambda x, c, q, p: sum(Q[a] * P[b] - Q[b] * P[a] for Q, P in zip(bodies(q), bodies(p), strict=True))
 
-    found: dict[str, Any] = {"energy": energy}
-    found |= {f"momentum-{axis}": momentum(k) for k, axis in enumerate("xyz"[:dimensions])}
+    found = {f"momentum-{axis}": momentum(k) for k, axis in enumerate("xyz"[:dimensions])}
     if dimensions == 2:
         return found | {"angular-momentum": angular_momentum(0, 1)}
     return found | {f"angular-momentum-{axis}": angular_momentum(*plane) for axis, plane in PLANES.items()}
@@ -314,7 +303,7 @@ def pythagorean() -> Parts:
         lagrangian=lambda q, v: attraction(q, v, 1, PYTHAGOREAN, 2),
         q0=(1, 3, -2, -1, 1, -1),
         p0=(0,) * 6,
-        invariants=invariants(lambda c: (1, PYTHAGOREAN), 2),
+        invariants=invariants(2),
         period=1,
         period_of="about the time in which the bodies fall towards each other; the motion has none",
         reference=(3, *PYTHAGOREAN_AT_3),
@@ -334,9 +323,7 @@ def _in_a_row(*numbers: str) -> Parts:
 
 def _closed(q0: Any, p0: Any, period: Any) -> Parts:
     orbit = {"q0": q0, "p0": p0, "period": period, "reference": (period, q0, p0)}
-    return Parts(
-        lagrangian=lambda q, v: attraction(q, v, 1, EQUAL, 2), invariants=invariants(lambda c: (1, EQUAL), 2), **orbit
-    )
+    return Parts(lagrangian=lambda q, v: attraction(q, v, 1, EQUAL, 2), invariants=invariants(2), **orbit)
 
 
 STAR_MASSES = tuple(range(1, 8))
@@ -370,7 +357,7 @@ def pleiades(q0: Vector = STAR_PLACES, v0: Vector = STAR_SPEEDS) -> Parts:
     return Parts(
         lagrangian=lambda q, v: attraction(q, v, 1, STAR_MASSES, 2),
         p0=tuple(STAR_MASSES[k // 2] * v for k, v in enumerate(v0)),
-        invariants=invariants(lambda c: (1, STAR_MASSES), 2),
+        invariants=invariants(2),
         period="3/20",
         reference=(3, place, push) if usual else None,
         period_of="a twentieth of the usual interval, about the time in which stars pass; the motion has none",
@@ -432,7 +419,7 @@ def outer_solar_system(
     return Parts(
         lagrangian=sun_and_planets,
         p0=tuple(m * v0[3 * i + k] for i, m in enumerate(masses) for k in range(3)),
-        invariants=invariants(lambda c: (c.G, [getattr(c, name) for name in PLANET_MASSES]), 3),
+        invariants=invariants(3),
         period=_period(G * (sun + jupiter), q0, v0),
         period_of="the ellipse that Jupiter would follow if there were no other planets; the motion has none",
     )
@@ -456,12 +443,6 @@ def earth_and_moon(q: Any, v: Any, mu: Any) -> Any:
     return 0.5 * np.sum(v**2) + turning + (1 - mu) / np.sqrt(earth) + mu / np.sqrt(moon)
 
 
-def jacobi_energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    speed = (p[0] + q[1]) ** 2 + (p[1] - q[0]) ** 2
-    earth, moon = (q[0] + c.mu) ** 2 + q[1] ** 2, (q[0] - (1 - c.mu)) ** 2 + q[1] ** 2
-    return (speed - q[0] ** 2 - q[1] ** 2) / 2 - (1 - c.mu) / x.sqrt(earth) - c.mu / x.sqrt(moon)
-
-
 @catalogued(
     "Arenstorf's orbit",
     "A satellite that loops between earth and moon, close to the moon, and closes.",
@@ -476,7 +457,6 @@ def arenstorf(
     return Parts(
         lagrangian=earth_and_moon,
         p0=p0,
-        invariants={"energy": jacobi_energy},
         period=period,
         reference=(period, q0, p0),
     )

@@ -70,13 +70,8 @@ def pendulum_cartesian(
         constraints=rod,
         q0=(l * sine, -l * cosine),
         p0=(m * l * w0 * cosine, m * l * w0 * sine),
-        invariants={"energy": energy},
         solution=swing_of_the_rod,
     )
-
-
-def energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    return sum(z**2 for z in p) / (2 * c.m) + c.m * c.g * q[-1]
 
 
 def swing_of_the_rod(d: Data) -> ExactMotion:
@@ -110,12 +105,16 @@ def spherical_pendulum(
         constraints=rod,
         q0=(l * sp.sin(theta0), 0, -l * sp.cos(theta0)),
         p0=(0, m * u0, 0),
-        invariants={"energy": energy, "angular-momentum": turning},
+        invariants={"angular-momentum": turning},
     )
 
 
 def hoop(t: Any, q: Any, R: Any, Omega: Any) -> Any:
     return np.array([q @ q - R**2, q[0] * np.sin(Omega * t) - q[1] * np.cos(Omega * t)])
+
+
+def jacobi(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
+    return sum(z**2 for z in p) / (2 * c.m) + c.m * c.g * q[2] - c.Omega * turning(x, c, q, p)
 
 
 @catalogued(
@@ -133,7 +132,7 @@ def rotating_hoop(
         constraints=hoop,
         q0=(R * sine, 0, -R * cosine),
         p0=(m * R * w0 * cosine, m * Omega * R * sine, m * R * w0 * sine),
-        invariants={"jacobi": lambda x, c, q, p: energy(x, c, q, p) - c.Omega * turning(x, c, q, p)},
+        invariants={"jacobi": jacobi},
     )
 
 
@@ -180,7 +179,6 @@ def _at_rest(places: list[tuple[Any, Any]]) -> Parts:
         constraints=links,
         q0=q0,
         p0=(0,) * len(q0),
-        invariants={"energy": lambda x, c, q, p: sum(z**2 for z in p) / (2 * c.m) + c.m * c.g * sum(q[1::2])},
     )
 
 
@@ -224,15 +222,7 @@ def four_bar_linkage(
         constraints=closed_by_the_ground,
         q0=(*A, *B),
         p0=(*pA, *pB),
-        invariants={"energy": bars_energy},
     )
-
-
-def bars_energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    first, mixed, last = (c.m1 + c.m2) / 3, c.m2 / 6, (c.m2 + c.m3) / 3
-    kinetic = sum(last * p[k] ** 2 - 2 * mixed * p[k] * p[k + 2] + first * p[k + 2] ** 2 for k in (0, 1))
-    height = ((c.m1 + c.m2) * q[1] + (c.m2 + c.m3) * q[3]) / 2
-    return kinetic / (2 * (first * last - mixed**2)) + c.g * height
 
 
 def bars_in_a_row(q: Any, v: Any, m: Any, g: Any) -> Any:
@@ -322,14 +312,7 @@ def slider_crank(
         constraints=on_the_rail,
         q0=(x, y, X),
         p0=((m1 + m2) * u / 3 + m2 * V / 6, (m1 + m2) * w / 3, m2 * u / 6 + (m2 / 3 + m3) * V),
-        invariants={"energy": slider_energy},
     )
-
-
-def slider_energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    first, mixed, last = (c.m1 + c.m2) / 3, c.m2 / 6, c.m2 / 3 + c.m3
-    level = last * p[0] ** 2 - 2 * mixed * p[0] * p[2] + first * p[2] ** 2
-    return level / (2 * (first * last - mixed**2)) + p[1] ** 2 / (2 * first)
 
 
 SQUEEZER_MASSES = (".04325", ".00365", ".02373", ".00706", ".07050", ".00706", ".05498")

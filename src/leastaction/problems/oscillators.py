@@ -79,14 +79,10 @@ def harmonic_oscillator_2d(m: Positive = 1, omega: Positive = 1, q0: Vector = (1
 def _oscillator(n: int) -> Parts:
     return Parts(
         lagrangian=lambda q, v, m, omega: 0.5 * m * np.sum(v**2) - 0.5 * m * omega**2 * np.sum(q**2),
-        invariants={"energy": spring_energy} | ({"angular-momentum": turning} if n == 2 else {}),
+        invariants={"angular-momentum": turning} if n == 2 else {},
         solution=ellipse,
         matrices=lambda c: (c.m * np.eye(n), c.m * c.omega**2 * np.eye(n)),
     )
-
-
-def spring_energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    return sum(pi**2 for pi in p) / (2 * c.m) + c.m * c.omega**2 * sum(qi**2 for qi in q) / 2
 
 
 def ellipse(d: Data) -> ExactMotion:
@@ -167,7 +163,6 @@ def charged_particle(m: Positive = 1, b: Positive = 1, q0: Vector = (1, 0), p0: 
     return Parts(
         lagrangian=lambda q, v, m, b: 0.5 * m * (v[0] ** 2 + v[1] ** 2) + 0.5 * b * (q[0] * v[1] - q[1] * v[0]),
         invariants={
-            "energy": lambda x, c, q, p: ((p[0] + c.b * q[1] / 2) ** 2 + (p[1] - c.b * q[0] / 2) ** 2) / (2 * c.m),
             "angular-momentum": turning,
             "pseudo-momentum-x": lambda x, c, q, p: p[0] - c.b * q[1] / 2,
             "pseudo-momentum-y": lambda x, c, q, p: p[1] + c.b * q[0] / 2,
@@ -208,14 +203,9 @@ def henon_heiles(energy: Positive = "1/8", y0: Number = "0.1", py0: Number = 0) 
         lagrangian=lambda q, v: 0.5 * np.sum(v**2) - 0.5 * np.sum(q**2) - q[0] ** 2 * q[1] + const("1/3") * q[1] ** 3,
         q0=(0, y0),
         p0=(sp.sqrt(square), py0),
-        invariants={"energy": star_energy},
         period=2 * sp.pi,
         period_of="small oscillations; the motion has none",
     )
-
-
-def star_energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    return (p[0] ** 2 + p[1] ** 2 + q[0] ** 2 + q[1] ** 2) / 2 + q[0] ** 2 * q[1] - q[1] ** 3 / 3
 
 
 @catalogued(
@@ -274,7 +264,7 @@ def linear_double_pendulum(
     return Parts(
         lagrangian=two_modes,
         **two_pendulums(m1, m2, g, omega0, l1, l2, q0, p0),
-        invariants={"energy": modes_energy, "energy-slow-mode": _mode_energy(-1), "energy-fast-mode": _mode_energy(1)},
+        invariants={"energy-slow-mode": _mode_energy(-1), "energy-fast-mode": _mode_energy(1)},
         solution=swinging_modes,
         period_of="the upper pendulum alone, t̄ = 2π/ω₀ with ω₀² = g/l₁; the motion has none",
         matrices=matrices,
@@ -299,12 +289,6 @@ def mode(x: Arithmetic, c: Any, sign: int) -> Any:
     fast = c.g * (half + x.sqrt(half**2 - total * c.m1 * c.l1 * c.l2)) / (c.m1 * c.l1 * c.l2)
     square = fast if sign > 0 else total * c.g**2 / (c.m1 * c.l1 * c.l2) / fast
     return square, square * c.l1 / (c.g - square * c.l2)
-
-
-def modes_energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    # The masses' speeds are l₁v₁ = (p₁/l₁ − p₂/l₂)/m₁ and l₁v₁ + l₂v₂ = p₂/(m₂l₂).
-    kinetic = (p[0] / c.l1 - p[1] / c.l2) ** 2 / (2 * c.m1) + (p[1] / c.l2) ** 2 / (2 * c.m2)
-    return kinetic + c.g * ((c.m1 + c.m2) * c.l1 * q[0] ** 2 + c.m2 * c.l2 * q[1] ** 2) / 2
 
 
 def _mode_energy(sign: int) -> Any:

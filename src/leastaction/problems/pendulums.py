@@ -56,7 +56,6 @@ def pendulum(m: Positive = 1, omega: Positive = "2*pi", theta0: Number = "pi/2",
     return Parts(
         lagrangian=lambda q, v, m, omega: 0.5 * m * v[0] ** 2 - m * omega**2 * (1 - np.cos(q[0])),
         q0=(theta0,),
-        invariants={"energy": lambda x, c, q, p: p[0] ** 2 / (2 * c.m) + c.m * c.omega**2 * 2 * x.sin(q[0] / 2) ** 2},
         solution=swing_motion,
     )
 
@@ -198,19 +197,8 @@ def two_pendulums(m1: Any, m2: Any, g: Any, omega0: Any, l1: Any, l2: Any, q0: A
     return Parts(settings=settings, period=2 * sp.pi / omega0)
 
 
-def double_energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    delta = q[0] - q[1]
-    # ½ p·M⁻¹p with det M = m₂ l₁² l₂² (m₁ + m₂ sin²δ)
-    a, b = p[0] / c.l1, p[1] / c.l2
-    kinetic = (c.m2 * a**2 + (c.m1 + c.m2) * b**2 - 2 * c.m2 * a * b * x.cos(delta)) / (
-        2 * c.m2 * (c.m1 + c.m2 * x.sin(delta) ** 2)
-    )
-    return kinetic - (c.m1 + c.m2) * c.g * c.l1 * x.cos(q[0]) - c.m2 * c.g * c.l2 * x.cos(q[1])
-
-
 TWO_RODS = Parts(
     lagrangian=double,
-    invariants={"energy": double_energy},
     period_of="small swings of the upper pendulum alone, 2π/ω₀ with ω₀² = g/l₁; the motion has none",
 )
 

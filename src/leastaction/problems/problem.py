@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial, wraps
 from types import SimpleNamespace
 from typing import Any, TypeAlias
@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction.numbers.formulas import DOUBLES, MPFS, Arithmetic, by_components
 from leastaction.numbers.notation import readable
 from leastaction.numbers.precision import mpmath_digits
-from leastaction.numbers.rounding import reals, to_float, to_mpf
+from leastaction.numbers.rounding import Digits, reals, to_float, to_mpf
 from leastaction.numbers.symbolic import positive, symbolic, symbolic_vector
 from leastaction.systems.lagrangian import Lagrangian
+from leastaction.systems.protocol import mechanics
 
 GUARD = 20  # digits beyond those asked for, in the evaluation of formulas
 DOUBLE_DIGITS = 17
@@ -56,9 +57,8 @@ class Invariant:
     f(q, p, digits=N) takes and gives mpmath numbers of N digits, in object arrays.
     """
 
-    name: str
-    formula: Callable[[Arithmetic, Any, Components, Components], Any] = field(repr=False)
-    exact_params: Mapping[str, Any] = field(repr=False)
+    formula: Callable[[Arithmetic, Any, Components, Components], Any]
+    exact_params: Mapping[str, Any]
 
     def __call__(self, q: ArrayLike, p: ArrayLike, digits: int | None = None) -> Any:
         if digits is None:
@@ -71,6 +71,25 @@ class Invariant:
     def _at(self, x: Arithmetic, number: Callable[[Any], Any], q: ArrayLike, p: ArrayLike) -> Any:
         c = SimpleNamespace(**{name: x(number(value)) for name, value in self.exact_params.items()})
         return by_components(x, lambda *qp: self.formula(x, c, *qp), q, p)
+
+
+@dataclass(frozen=True, eq=False)
+class Energy:
+    """E = p·v − L of a Lagrangian as an invariant: f(q, p) and f(q, p, digits=N) as of `Invariant`."""
+
+    system: Lagrangian
+    exact_params: Mapping[str, Any]
+
+    def __call__(self, q: ArrayLike, p: ArrayLike, digits: int | None = None) -> Any:
+        if digits is None:
+            return self.system.energy(q, p)
+        reals(digits)
+        more = Digits(digits + GUARD)
+        Q, P = more.array(q), more.array(p)
+        exactly = mechanics(self.system, self.system.values(self.exact_params, more), more)
+        with more.working():
+            value = exactly.energy(Q, P, more.array(np.zeros(Q.shape[:-1])))
+        return _rounded(value, digits)
 
 
 def catalogued(title: str, description: str, source: str) -> Callable[[Callable[..., Parts]], Callable[..., Problem]]:
@@ -209,9 +228,11 @@ class Problem:
             inputs=inputs,
         )
         self.system.name = name
-        self.invariants = {
-            key: Invariant(key, formula, self.exact_params) for key, formula in (invariants or {}).items()
-        }
+        self.invariants: dict[str, Energy | Invariant] = {}
+        if not (self.system.depends_on_time or self.system.forced):
+            self.invariants["energy"] = Energy(self.system, self.exact_params)
+        for key, formula in (invariants or {}).items():
+            self.invariants[key] = Invariant(formula, self.exact_params)
         self.matrices = None
         if matrices is not None:
             self.matrices = tuple(np.array(Z, float) for Z in matrices(SimpleNamespace(**self.params)))

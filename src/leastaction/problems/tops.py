@@ -131,7 +131,6 @@ def top(params: dict[str, Any], q0: Any, v0: Any) -> Parts:
         p0=p0,
         params=params,
         invariants={
-            "energy": top_energy,
             "momentum-phi": lambda x, c, q, p: p[0],
             "momentum-psi": lambda x, c, q, p: p[2],
         },
@@ -139,12 +138,6 @@ def top(params: dict[str, Any], q0: Any, v0: Any) -> Parts:
         period_of="nutation",
         reduced=reduced,
     )
-
-
-def top_energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    cos, sin = x.cos(q[1]), x.sin(q[1])
-    turning = (p[1] ** 2 + ((p[0] - p[2] * cos) / sin) ** 2) / (2 * c.I) + p[2] ** 2 / (2 * c.I3)
-    return turning + c.m * c.g * c.l * cos
 
 
 def reduced(problem: Problem) -> FirstOrder:
@@ -206,14 +199,8 @@ def lagrange_top_cusps_reduced(
         q0=(theta0,),
         p0=(0,),
         params={"I": I, "A": A, "p_phi": I3 * spin * sp.cos(theta0), "p_psi": I3 * spin},
-        invariants={"energy": nutation_energy},
         solution=nutation_motion,
     )
-
-
-def nutation_energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    cos, sin = x.cos(q[0]), x.sin(q[0])
-    return (p[0] ** 2 + ((c.p_phi - c.p_psi * cos) / sin) ** 2) / (2 * c.I) + c.I * c.A * cos
 
 
 def nutation_motion(d: Data) -> ExactMotion:

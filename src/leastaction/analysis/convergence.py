@@ -183,16 +183,12 @@ class OrderTable(figures.Drawn, picture=figures.draw_convergence):
     results: tuple[Convergence, ...]
 
     def __repr__(self) -> str:
-        cells = np.array([f"{order:.2f} ({expected:.0f})" for order, expected in zip(*self._flat, strict=True)])
-        cells[np.isnan(self.expected.ravel())] = ""
-        rows = [[f"r = {r}", *row] for r, row in zip(self.r, cells.reshape(self.orders.shape), strict=True)]
+        pairs = [zip(*rows, strict=True) for rows in zip(self.orders, self.expected, strict=True)]
+        cells = [[f"{order:.2f} ({most:.0f})" if most == most else "" for order, most in row] for row in pairs]
+        rows = [[f"r = {r}", *row] for r, row in zip(self.r, cells, strict=True)]
         name = "Gauss" if self.family == "Gau" else "Lobatto"
         head = f"{name} on {self.results[0].problem}: measured order (expected min(2s, u))\n"
         return head + table(["", *(f"s = {s}" for s in self.s)], rows)
-
-    @property
-    def _flat(self) -> tuple[FloatArray, FloatArray]:
-        return self.orders.ravel(), self.expected.ravel()
 
 
 @documented()

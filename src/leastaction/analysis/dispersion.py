@@ -14,8 +14,10 @@ x⁸/576)^k.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -107,13 +109,8 @@ class Dispersion(figures.Drawn, picture=figures.draw_dispersion):
         import sympy
 
         x = sympy.Symbol("x")
-        found: list[Any] = []
-        count = 4
-        while len(found) < terms + 1 and count < 200:
-            count *= 2
-            numbers = _phase_terms(self._step, count)
-            found = [to_sympy(a) * x ** (2 * k) for k, a in enumerate(numbers) if a != 0]
-        return sympy.Add(*found[: terms + 1])
+        found = islice(_nonzero(partial(_phase_terms, self._step)), terms + 1)
+        return sympy.Add(*(a * x**power for a, power in found))
 
     @documented("x")
     def phase(self, x: ArrayLike) -> FloatArray:
@@ -224,25 +221,18 @@ def dispersion(method: str | Method) -> Dispersion:
         )
     energy = step.rho if step.symplectic else step.area
     phase, lost = (
-        _first(lambda count, terms=terms: [a - (k == 0) for k, a in enumerate(terms(count))])
-        for terms in (lambda count: _phase_terms(step, count), lambda count: series(energy, count))
+        Leading(*next((term for term in _nonzero(terms) if term[1]), (sympy.Integer(0), 0)))
+        for terms in (partial(_phase_terms, step), partial(series, energy))
     )
-    if energy.numerator == energy.denominator:
-        lost = Leading(sympy.Integer(0), 0)
     return Dispersion(chosen, phase, lost)
 
 
-def _first(series: Any) -> Leading:
-    """The first coefficient that is not zero, of a series in x² computed to ever more terms."""
-    count = 4
-    while count < 200:
-        for k, a in enumerate(series(count)):
-            if a != 0:
-                return Leading(to_sympy(a), 2 * k)
-        count *= 2
-    import sympy
-
-    return Leading(sympy.Integer(0), 0)
+def _nonzero(terms: Callable[[int], list[Any]]) -> Iterator[tuple[Any, int]]:
+    """The coefficients that are not zero, each with its power of x; `terms(count)` computes a series in x²."""
+    seen = 0
+    for count in (8, 16, 32, 64, 128):
+        yield from ((to_sympy(a), 2 * (seen + k)) for k, a in enumerate(terms(count)[seen:]) if a != 0)
+        seen = count
 
 
 def _phase_terms(step: OscillatorStep, count: int) -> list[Any]:

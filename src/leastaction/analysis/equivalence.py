@@ -98,7 +98,7 @@ def same_map(first: str | Method, second: str | Method) -> SameMap:
     one, other = method_named(first), method_named(second)
     h = np.array([1 / 3, 1 / 6, 1 / 12])
     apart, apart_constant = (
-        np.array([_apart(system, one, other, parts) for parts in (1, 2, 4)]) for system in (_general(), _constant())
+        np.array([_apart(_system(constant), one, other, parts) for parts in (1, 2, 4)]) for constant in (False, True)
     )
     always, constant = (bool((x < 10.0 ** (8 - MAP_DIGITS)).all()) for x in (apart, apart_constant))
     return SameMap(one, other, always, constant, h, apart, apart_constant)
@@ -137,11 +137,8 @@ class Equivalences(figures.Drawn, picture=figures.draw_equivalences):
             lines.append(f"  is the Lobatto IIIA–IIIB pair with {stages}, {where[self.lobatto_pair]}")
         if self.twins:
             lines.append(f"  is {', '.join(twin.name for twin in self.twins)} where the mass is constant")
-        if len(lines) == 1:
-            lines.append(
-                "  is neither a Gauss collocation nor a Lobatto IIIA–IIIB pair, nor another member of its rule"
-            )
-        return "\n".join(lines)
+        nothing = "  is neither a Gauss collocation nor a Lobatto IIIA–IIIB pair, nor another member of its rule"
+        return "\n".join(lines if len(lines) > 1 else [*lines, nothing])
 
 
 def equivalences(method: str | Method) -> Equivalences:
@@ -168,11 +165,10 @@ def equivalences(method: str | Method) -> Equivalences:
     chosen = require_member(method_named(method), "equivalences", "to compare two maps use same_map")
     s, rule = chosen.s, chosen.rule
     r = rule.r
-    square = s == r
-    is_gauss = square and _agree(_partitioned(chosen), _gauss_collocation(r))
+    is_gauss = s == r and _agree(_partitioned(chosen), _gauss_collocation(r))
     pair = "no"
     if r >= 2:
-        if square and _agree(_partitioned(chosen), _lobatto_pair(r)):
+        if s == r and _agree(_partitioned(chosen), _lobatto_pair(r)):
             pair = "always"
         elif _agree(_nystrom(chosen), _nystrom_of(lobatto(r), *_lobatto_pair(r)[1:])):
             pair = "constant mass"
@@ -264,23 +260,16 @@ def _lobatto_pair(r: int) -> Tables:
         return mpmath.matrix(c), a, partner
 
 
-@lru_cache(maxsize=1)
-def _general() -> Lagrangian:
-    def general(q: Any, v: Any) -> Any:
-        """A mass that depends on q, and nothing conserved but the energy."""
-        kinetic = (2 + np.sin(q[1])) * v[0] ** 2 + (1 + q[0] ** 2) * v[1] ** 2 + v[0] * v[1] * np.cos(q[0])
+@lru_cache(maxsize=2)
+def _system(constant_mass: bool) -> Lagrangian:
+    """Two coordinates with nothing conserved but the energy."""
+
+    def moving(q: Any, v: Any) -> Any:
+        mass = (2, 3, 1) if constant_mass else (2 + np.sin(q[1]), 1 + q[0] ** 2, np.cos(q[0]))
+        kinetic = mass[0] * v[0] ** 2 + mass[1] * v[1] ** 2 + mass[2] * v[0] * v[1]
         return kinetic / 2 - q[0] ** 4 / 4 + np.cos(q[0] + 2 * q[1])
 
-    return Lagrangian(general, n=2)
-
-
-@lru_cache(maxsize=1)
-def _constant() -> Lagrangian:
-    def constant(q: Any, v: Any) -> Any:
-        kinetic = 2 * v[0] ** 2 + 3 * v[1] ** 2 + v[0] * v[1]
-        return kinetic / 2 - q[0] ** 4 / 4 + np.cos(q[0] + 2 * q[1])
-
-    return Lagrangian(constant, n=2)
+    return Lagrangian(moving, n=2)
 
 
 def _apart(system: Lagrangian, one: Method, other: Method, parts: int) -> float:

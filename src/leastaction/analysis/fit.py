@@ -70,17 +70,17 @@ def fit_order(h: Any, errors: Any, round_off: Any) -> Fit:
     below = np.isfinite(e) & (e <= ABOVE * np.asarray(round_off, float))
     if below.any():  # once the round-off is reached, finer steps have nothing to say
         good[int(np.flatnonzero(below)[0]) :] = False
-    best: tuple[int, int] | None = None
     finest = int(np.flatnonzero(good)[-1]) if good.any() else -1
+
+    def agree(first: int, last: int) -> bool:
+        window = slice(first, last + 1)
+        order = np.polyfit(x[window], y[window], 1)[0] if good[window].all() else 0.0
+        # An error that does not shrink shows no order.
+        return bool(order > 0.5 and np.abs(slopes[first + 1 : last + 1] - order).max() <= AGREE)
+
     # Round-off may still disturb the finest point above it. A window that ends before the second finest shows nothing.
-    for last in range(finest, max(1, finest - 2), -1):
-        for first in range(last - 1):
-            window = slice(first, last + 1)
-            if good[window].all() and _agree(x[window], y[window], slopes[first + 1 : last + 1]):
-                best = (first, last)
-                break
-        if best is not None:
-            break
+    ends = range(finest, max(1, finest - 2), -1)
+    best = next(((first, last) for last in ends for first in range(last - 1) if agree(first, last)), None)
     used = np.zeros(len(x), bool)
     settled = best is not None
     if best is None:
@@ -94,9 +94,3 @@ def fit_order(h: Any, errors: Any, round_off: Any) -> Fit:
     used[window] = True
     order, offset = np.polyfit(x[window], y[window], 1)
     return Fit(float(order), float(np.exp(offset)), used, slopes, settled)
-
-
-def _agree(x: FloatArray, y: FloatArray, slopes: FloatArray) -> bool:
-    order = np.polyfit(x, y, 1)[0]
-    # An error that does not shrink shows no order.
-    return bool(order > 0.5 and np.abs(slopes - order).max() <= AGREE)

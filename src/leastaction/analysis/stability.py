@@ -230,9 +230,9 @@ class Stability:
         x : tuple of float, optional
             The window.
         """
-        from leastaction.analysis.figures import draw_stability
+        from leastaction.analysis.figures import draw_stability, drawn
 
-        return draw_stability(self, ax, x)
+        return drawn(draw_stability, self, ax, x=x)
 
 
 @lru_cache(maxsize=256)
@@ -243,11 +243,6 @@ def stability(method: str | Method) -> Stability:
     ----------
     method : str or method
         Any method.
-
-    Returns
-    -------
-    Stability
-        A list that prints itself.
 
     Examples
     --------

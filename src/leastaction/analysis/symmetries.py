@@ -205,11 +205,6 @@ def symmetries(
     seed : int, default 0
         Of the random points.
 
-    Returns
-    -------
-    Symmetries
-        A list that prints itself.
-
     Raises
     ------
     ValueError

@@ -198,11 +198,6 @@ def structure(
         Steps.
     {params}
 
-    Returns
-    -------
-    Structure
-        A table that prints itself.
-
     Examples
     --------
     >>> import numpy as np, leastaction as la

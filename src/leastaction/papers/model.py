@@ -163,11 +163,7 @@ class Kind(StrEnum):
     REMARK = "remark"
 
 
-KINDS = {
-    Kind.MISPRINT: "misprints proved",
-    Kind.AS_READ: "as read, perhaps lost in reading",
-    Kind.REMARK: "remarks",
-}
+KINDS = {Kind.MISPRINT: "misprints proved", Kind.AS_READ: "as read, perhaps lost in reading", Kind.REMARK: "remarks"}
 
 
 @dataclass(frozen=True)

@@ -454,9 +454,4 @@ def arenstorf(
 ) -> Parts:  # fmt: skip
     """From q0 with the velocity v0 in the turning frame. Another start has another period, or none: give it too."""
     p0 = (v0[0] - q0[1], v0[1] + q0[0])
-    return Parts(
-        lagrangian=earth_and_moon,
-        p0=p0,
-        period=period,
-        reference=(period, q0, p0),
-    )
+    return Parts(lagrangian=earth_and_moon, p0=p0, period=period, reference=(period, q0, p0))

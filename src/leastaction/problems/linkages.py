@@ -217,12 +217,7 @@ def four_bar_linkage(
     known, det = r.dot(vA), r[0] * s[1] - r[1] * s[0]
     vB = sp.Matrix([known * s[1], -known * s[0]]) / det
     pA, pB = ((m1 + m2) * vA / 3 + m2 * vB / 6), (m2 * vA / 6 + (m2 + m3) * vB / 3)
-    return Parts(
-        lagrangian=four_bars,
-        constraints=closed_by_the_ground,
-        q0=(*A, *B),
-        p0=(*pA, *pB),
-    )
+    return Parts(lagrangian=four_bars, constraints=closed_by_the_ground, q0=(*A, *B), p0=(*pA, *pB))
 
 
 def bars_in_a_row(q: Any, v: Any, m: Any, g: Any) -> Any:

@@ -198,8 +198,7 @@ def two_pendulums(m1: Any, m2: Any, g: Any, omega0: Any, l1: Any, l2: Any, q0: A
 
 
 TWO_RODS = Parts(
-    lagrangian=double,
-    period_of="small swings of the upper pendulum alone, 2π/ω₀ with ω₀² = g/l₁; the motion has none",
+    lagrangian=double, period_of="small swings of the upper pendulum alone, 2π/ω₀ with ω₀² = g/l₁; the motion has none"
 )
 
 

@@ -130,10 +130,7 @@ def top(params: dict[str, Any], q0: Any, v0: Any) -> Parts:
         q0=q0,
         p0=p0,
         params=params,
-        invariants={
-            "momentum-phi": lambda x, c, q, p: p[0],
-            "momentum-psi": lambda x, c, q, p: p[2],
-        },
+        invariants={"momentum-phi": lambda x, c, q, p: p[0], "momentum-psi": lambda x, c, q, p: p[2]},
         solution=top_motion,
         period_of="nutation",
         reduced=reduced,

@@ -112,10 +112,7 @@ def errors(method: str, periods: int, mesh: int, unit: float = 1.0) -> dict[str,
     """The largest errors of q and p over the nodes of a run, `mesh` steps in each t̄ = unit."""
     path = run(method, unit / mesh, periods * mesh)
     q, p = exact(path.t)
-    return {
-        "q": float(np.linalg.norm(path.q - q, axis=1).max()),
-        "p": float(np.linalg.norm(path.p - p, axis=1).max()),
-    }
+    return {"q": float(np.linalg.norm(path.q - q, axis=1).max()), "p": float(np.linalg.norm(path.p - p, axis=1).max())}
 
 
 def cells_of(lengths: Sequence[int], unit: float = 1.0) -> list[Cell]:

@@ -16,31 +16,9 @@ from numpy.typing import NDArray
 
 from leastaction.integrate import integrate
 from leastaction.papers.model import Erratum, Kind, Options, erratum, order
+from leastaction.papers.top2025 import formulas, tables
 from leastaction.papers.top2025.figures import listed
-from leastaction.papers.top2025.formulas import (
-    PrintedScheme,
-    derivative,
-    discrete_lagrangian,
-    double_pendulum,
-    equation_8,
-    equation_10,
-    jacobian_blocks,
-    midpoint_lagrangian,
-    midpoint_second_row,
-    momentum_sum,
-)
 from leastaction.papers.top2025.runs import MIDPOINT, RK4, SIMPSON, problem, run
-from leastaction.papers.top2025.tables import (
-    PENDULUM_STEPS,
-    TABLE_2,
-    TABLE_4,
-    TOP_COLUMNS,
-    TOP_ENERGY,
-    TOP_MESHES,
-    TOP_NUTATION,
-    pendulum_errors,
-    top_errors,
-)
 from leastaction.problems import get
 
 Array = NDArray[Any]
@@ -56,8 +34,10 @@ def _size(array: Any) -> float:
 
 def _slot(i: int) -> Array:
     """∂L_d/∂q_l, ∂q_m or ∂q_r of (6) at POINT, i = 0, 1, 2."""
-    s = double_pendulum()
-    return derivative(lambda q: discrete_lagrangian(s, H, *(q if k == i else POINT[k] for k in range(3))), POINT[i])
+    s = formulas.double_pendulum()
+    return formulas.derivative(
+        lambda q: formulas.discrete_lagrangian(s, H, *(q if k == i else POINT[k] for k in range(3))), POINT[i]
+    )
 
 
 @erratum(
@@ -67,7 +47,7 @@ def _slot(i: int) -> Array:
     "twice that, ⅔M(q_ℓ)g_ℓ − …, as (11) needs, for which half of it is added to (10)",
 )
 def half_derivative() -> str:
-    ratio = equation_8(double_pendulum(), H, *POINT) / _slot(1)
+    ratio = formulas.equation_8(formulas.double_pendulum(), H, *POINT) / _slot(1)
     return (
         f"At a point of no special kind the printed expression is {ratio[0]:.12f} and {ratio[1]:.12f} times ∂L_d/∂q_m."
     )
@@ -81,7 +61,7 @@ def half_derivative() -> str:
     "One index, ℓ against r, letters that are easily mistaken; but four times, and appendix B is read with the r.",
 )
 def right_end() -> str:
-    printed = equation_10(double_pendulum(), H, *POINT)
+    printed = formulas.equation_10(formulas.double_pendulum(), H, *POINT)
     return (
         f"The right hand side of (10) differs from ∂L_d/∂q_r by {_size(printed - _slot(2)):.0e}, from "
         f"∂L_d/∂q_ℓ, as read, by {_size(printed - _slot(0)):.2f}. {_along_a_path()}"
@@ -90,13 +70,15 @@ def right_end() -> str:
 
 def _along_a_path() -> str:
     """The discrete Euler–Lagrange equations at the middle node of two steps of the library's."""
-    s = double_pendulum()
+    s = formulas.double_pendulum()
     path = run("double-pendulum", SIMPSON, H, 2)
     q, mid = path.q, path(path.t[:-1] + H / 2)
 
     def D(i: int, k: int) -> Array:
         ends = [q[k], mid[k], q[k + 1]]
-        return derivative(lambda z: discrete_lagrangian(s, H, *(z if j == i else ends[j] for j in range(3))), ends[i])
+        return formulas.derivative(
+            lambda z: formulas.discrete_lagrangian(s, H, *(z if j == i else ends[j] for j in range(3))), ends[i]
+        )
 
     return (
         f"On two steps of Simpson's integrator the left side of (9) and (12) is {_size(D(0, 0) + D(0, 1)):.2f} as "
@@ -107,9 +89,9 @@ def _along_a_path() -> str:
 
 @erratum(Kind.MISPRINT, "Appendix A, the sum", "weights 2/3, 4/3, 2/3", "weights 1/3, 4/3, 1/3, twice those of (27c)")
 def sum_of_momenta() -> str:
-    s, true = double_pendulum(), _slot(2) - _slot(0)
-    printed = momentum_sum(s, H, *POINT, weights=(2 / 3, 4 / 3, 2 / 3))
-    right = momentum_sum(s, H, *POINT, weights=(1 / 3, 4 / 3, 1 / 3))
+    s, true = formulas.double_pendulum(), _slot(2) - _slot(0)
+    printed = formulas.momentum_sum(s, H, *POINT, weights=(2 / 3, 4 / 3, 2 / 3))
+    right = formulas.momentum_sum(s, H, *POINT, weights=(1 / 3, 4 / 3, 1 / 3))
     return (
         f"∂L_d/∂q_r − ∂L_d/∂q_ℓ = ({true[0]:.4f}, {true[1]:.4f}); as printed ({printed[0]:.4f}, {printed[1]:.4f}); "
         f"with 1/3, 4/3, 1/3 off by {_size(right - true):.0e}."
@@ -130,14 +112,14 @@ def _end_of_a_second() -> Array:
     "h/24 and h/12 (h²/24 and h²/12), as in ∂F_q/∂q and as half of the sum",
 )
 def scheme_27c() -> str:
-    data, s = problem("double-pendulum"), double_pendulum()
+    data, s = problem("double-pendulum"), formulas.double_pendulum()
     steps = (25, 50, 100)
     errors: dict[bool, list[float]] = {}
     off = 0.0
     for printed in (True, False):
         errors[printed] = []
         for n in steps:
-            scheme = PrintedScheme(s, 1 / n, 1 / 12, 1 / 6) if printed else PrintedScheme(s, 1 / n)
+            scheme = formulas.PrintedScheme(s, 1 / n, 1 / 12, 1 / 6) if printed else formulas.PrintedScheme(s, 1 / n)
             q, p = data.q0, data.p0
             for _ in range(n):
                 q, p, _ = scheme.step(q, p)
@@ -160,10 +142,10 @@ def scheme_27c() -> str:
     "One letter; F_q has (h/2)p, and appendix B is read with the h.",
 )
 def newton_factor() -> str:
-    s, data = double_pendulum(), problem("double-pendulum")
-    scheme = PrintedScheme(s, H)
+    s, data = formulas.double_pendulum(), problem("double-pendulum")
+    scheme = formulas.PrintedScheme(s, H)
     x = np.concatenate([POINT[1], MOMENTA[1], POINT[2]])
-    block = derivative(lambda z: scheme.residual(POINT[0], MOMENTA[0], z), x)[4:, 2:4]
+    block = formulas.derivative(lambda z: scheme.residual(POINT[0], MOMENTA[0], z), x)[4:, 2:4]
     *_, good = scheme.step(data.q0, data.p0)
     *_, bad = scheme.step(data.q0, data.p0, scale_of_p=1 / H)
     count = f"{bad} iterations" if bad < 60 else "more than 60 iterations"
@@ -180,11 +162,11 @@ def newton_factor() -> str:
     "h ∂_δM_γβ(q) g^β; ∂_γM_αδ g^α",
 )
 def jacobian() -> str:
-    s = double_pendulum()
+    s = formulas.double_pendulum()
     x = np.concatenate([POINT[1], MOMENTA[1], POINT[2]])
-    J = derivative(lambda z: PrintedScheme(s, H).residual(POINT[0], MOMENTA[0], z), x)
+    J = formulas.derivative(lambda z: formulas.PrintedScheme(s, H).residual(POINT[0], MOMENTA[0], z), x)
     true = {"∂F_qm/∂q": J[:2, 4:], "∂F_q/∂q_m": J[4:, :2], "∂F_q/∂q": J[4:, 4:]}
-    printed, right = (jacobian_blocks(s, H, *POINT, printed=choice) for choice in (True, False))
+    printed, right = (formulas.jacobian_blocks(s, H, *POINT, printed=choice) for choice in (True, False))
     wrong = ", ".join(f"{name} {_size(printed[name] - true[name]) / _size(true[name]):.1e}" for name in true)
     return (
         f"Relative distance from the derivatives of F: {wrong}; with the indices put right at most "
@@ -199,9 +181,9 @@ def _midpoint_step() -> tuple[Array, Array, Array, Array]:
 
 @erratum(Kind.MISPRINT, "Appendix B, F", "second row −(h/2)(p + p_j)", "M(q_m)(q − q_j) − (h/2)(p + p_j), as in (28b)")
 def midpoint_row() -> str:
-    s = double_pendulum()
+    s = formulas.double_pendulum()
     left, p_left, right, p = _midpoint_step()
-    printed, whole = (midpoint_second_row(s, H, left, p_left, right, p, M) for M in (False, True))
+    printed, whole = (formulas.midpoint_second_row(s, H, left, p_left, right, p, M) for M in (False, True))
     return (
         f"As printed F_q does not depend on q at all, and after a step of the midpoint method it is "
         f"{_size(printed):.1e}, not zero; with M(q_m)(q − q_j) it is {_size(whole):.0e}."
@@ -216,9 +198,9 @@ def midpoint_row() -> str:
     "One sign; the sentence before defines the momentum without it.",
 )
 def midpoint_sign() -> str:
-    s = double_pendulum()
+    s = formulas.double_pendulum()
     left, _, right, p = _midpoint_step()
-    slope = derivative(lambda z: midpoint_lagrangian(s, H, left, z), right)
+    slope = formulas.derivative(lambda z: formulas.midpoint_lagrangian(s, H, left, z), right)
     return f"After a step p = ({p[0]:.4f}, {p[1]:.4f}) and ∂L_d/∂q_r = ({slope[0]:.4f}, {slope[1]:.4f})."
 
 
@@ -233,14 +215,14 @@ def rod_length() -> str:
     data = problem("double-pendulum")
     long = get("double-pendulum", l1="9.81/(2*pi)", l2="9.81/(2*pi)")
     wrong = []
-    for h in PENDULUM_STEPS:
+    for h in tables.PENDULUM_STEPS:
         path = integrate(long.system, "simpson", long.q0, long.p0, h=h, steps=round(1 / h))
         energy = path.energy()
         wrong.append(_size(energy / energy[0] - 1))
-    right = [pendulum_errors(SIMPSON, h, (1,))[1] for h in PENDULUM_STEPS]
+    right = [tables.pendulum_errors(SIMPSON, h, (1,))[1] for h in tables.PENDULUM_STEPS]
     return (
         f"Simpson's energy errors over 1 s are {', '.join(f'{e:.2e}' for e in right)} with ℓ = g/ω₀² = "
-        f"{data.params['l1']:.4f} m, as in Table 2 ({', '.join(TABLE_2[1, SIMPSON][:3])}), but "
+        f"{data.params['l1']:.4f} m, as in Table 2 ({', '.join(tables.TABLE_2[1, SIMPSON][:3])}), but "
         f"{', '.join(f'{e:.2e}' for e in wrong)} with ℓ = g/ω₀ = {long.params['l1']:.4f} m."
     )
 
@@ -252,12 +234,12 @@ def rod_length() -> str:
     "7.42·10⁻², 3.22·10⁻³, 1.03·10⁻⁴, which have the order printed in the row",
 )
 def copied_row() -> str:
-    found = tuple(pendulum_errors(RK4, h, (1, 10, 100, 1000))[1000] for h in PENDULUM_STEPS)
-    printed = tuple(float(e) for e in TABLE_2[1000, RK4][:3])
-    same = "are" if TABLE_2[1000, RK4][:3] == TABLE_2[1, RK4][:3] else "are not"
+    found = tuple(tables.pendulum_errors(RK4, h, (1, 10, 100, 1000))[1000] for h in tables.PENDULUM_STEPS)
+    printed = tuple(float(e) for e in tables.TABLE_2[1000, RK4][:3])
+    same = "are" if tables.TABLE_2[1000, RK4][:3] == tables.TABLE_2[1, RK4][:3] else "are not"
     return (
         f"Computed: {', '.join(f'{e:.2e}' for e in found)}, of order {order(found):.2f}, the one printed "
-        f"({TABLE_2[1000, RK4][3]}). The errors printed {same} those printed for T = 1 s; their order would be "
+        f"({tables.TABLE_2[1000, RK4][3]}). The errors printed {same} those printed for T = 1 s; their order would be "
         f"{order(printed):.2f}."
     )
 
@@ -270,13 +252,13 @@ def copied_row() -> str:
     "One digit; but the reading would have had to mistake it alike in three places.",
 )
 def mislabelled_column() -> str:
-    at = {mesh: top_errors(SIMPSON, mesh, (1,))["nutation"][1] for mesh in (20, TOP_MESHES[0])}
-    cells = [cell for table in (TOP_NUTATION, TOP_ENERGY) for cell in table.cells(Options())]
-    first = [cell.agrees for cell in cells if cell.column == TOP_COLUMNS[0]]
+    at = {mesh: tables.top_errors(SIMPSON, mesh, (1,))["nutation"][1] for mesh in (20, tables.TOP_MESHES[0])}
+    cells = [cell for table in (tables.TOP_NUTATION, tables.TOP_ENERGY) for cell in table.cells(Options())]
+    first = [cell.agrees for cell in cells if cell.column == tables.TOP_COLUMNS[0]]
     orders = [cell.agrees for cell in cells if cell.column == "order"]
     return (
         f"Simpson's nutation error over one period is {at[20]:.2e} with h = 0.05 and {at[50]:.2e} with h = 0.02; "
-        f"printed {TABLE_4[1, SIMPSON][0]}. At h = 0.02, {sum(first)} of the {len(first)} errors of that column "
+        f"printed {tables.TABLE_4[1, SIMPSON][0]}. At h = 0.02, {sum(first)} of the {len(first)} errors of that column "
         f"agree, and {sum(orders)} of the {len(orders)} printed orders are ½ log₂(e₁/e₃), as for a step halved twice."
     )
 
@@ -383,8 +365,8 @@ def not_loops() -> str:
     "it exceeds four at small steps, too, because its energy drifts in proportion to h⁵t",
 )
 def rate_of_rk4() -> str:
-    steps = [PENDULUM_STEPS[2] / 2**k for k in range(4)]
-    e = [pendulum_errors(RK4, h, (10, 100)) for h in steps]
+    steps = [tables.PENDULUM_STEPS[2] / 2**k for k in range(4)]
+    e = [tables.pendulum_errors(RK4, h, (10, 100)) for h in steps]
     slopes = [math.log2(a[10] / b[10]) for a, b in pairwise(e)]
     return (
         f"For the double pendulum over 10 s the orders are {listed(slopes)} from h = 0.01 to {float(steps[-1]):g}, "
@@ -426,11 +408,11 @@ def not_constant() -> str:
 )
 def which_appendix() -> str:
     """Appendix A has the three equations of the scheme, appendix B two, without the middle."""
-    s = double_pendulum()
+    s = formulas.double_pendulum()
     simpson = run("double-pendulum", SIMPSON, H, 1)
     x = np.concatenate([simpson(H / 2), simpson.p[1], simpson.q[1]])
-    from_a = _size(PrintedScheme(s, H).residual(simpson.q[0], simpson.p[0], x))
-    from_b = _size(midpoint_second_row(s, H, simpson.q[0], simpson.p[0], simpson.q[1], simpson.p[1], True))
+    from_a = _size(formulas.PrintedScheme(s, H).residual(simpson.q[0], simpson.p[0], x))
+    from_b = _size(formulas.midpoint_second_row(s, H, simpson.q[0], simpson.p[0], simpson.q[1], simpson.p[1], True))
     return (
         f"A step of Simpson's integrator solves the equations of appendix A, put right, to {from_a:.0e}; in those of "
         f"appendix B it leaves {from_b:.0e}: they are the midpoint method's, as the introduction says."

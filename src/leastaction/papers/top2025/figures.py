@@ -124,11 +124,7 @@ def energy_claims(largest: Mapping[str, float], later: Mapping[str, float], draw
         return f"{method}: largest {largest[method]:.1e} over {drawn}, {later[method]:.1e} over {long}"
 
     return [
-        Claim(
-            "RK4's energy error grows with time",
-            later[RK4] > GROWTH * largest[RK4],
-            both(RK4),
-        ),
+        Claim("RK4's energy error grows with time", later[RK4] > GROWTH * largest[RK4], both(RK4)),
         Claim(
             "the variational integrators do not dissipate energy",
             all(later[m] < GROWTH * largest[m] for m in (MIDPOINT, SIMPSON)),

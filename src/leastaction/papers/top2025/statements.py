@@ -8,12 +8,7 @@ from leastaction.analysis import symplectic_defect
 from leastaction.papers.model import Claim, Options, order, statement
 from leastaction.papers.top2025.figures import listed
 from leastaction.papers.top2025.runs import METHODS, MIDPOINT, RK4, SIMPSON, problem, run
-from leastaction.papers.top2025.tables import (
-    PENDULUM_STEPS,
-    TOP_MESHES,
-    pendulum_errors,
-    top_errors,
-)
+from leastaction.papers.top2025.tables import PENDULUM_STEPS, TOP_MESHES, pendulum_errors, top_errors
 
 PENDULUM_LENGTHS = (1, 10, 100, 1000, 10000)
 TOP_LENGTHS = (1, 10, 100, 1000)

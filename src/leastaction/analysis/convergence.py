@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,20 +36,12 @@ class Convergence(figures.Drawn, picture=figures.draw_convergence):
 
     Attributes
     ----------
-    h : ndarray, shape (K,)
-        Steps used, descending.
     q, p : ndarray, shape (K,)
         Errors of position and momentum; nan where the run failed.
     error : ndarray, shape (K,)
         The larger of the two, each relative to the largest |q| or |p|. The order is fitted to it.
     round_off : ndarray, shape (K,)
         The part of the error that may be round-off, or an error of the reference.
-    fit : Fit
-        How the order was fitted.
-    order : float
-        The fitted order.
-    expected : int
-        The order of the method.
     """
 
     problem: str
@@ -57,19 +49,21 @@ class Convergence(figures.Drawn, picture=figures.draw_convergence):
     t_end: float
     at: At
     digits: int | None
-    h: FloatArray
+    h: Annotated[FloatArray, "shape (K,)", "Steps used, descending."]
     q: FloatArray
     p: FloatArray
     error: FloatArray
     round_off: FloatArray
-    fit: Fit
+    fit: Annotated[Fit, "How the order was fitted."]
 
     @property
     def order(self) -> float:
+        """The fitted order."""
         return self.fit.order
 
     @property
     def expected(self) -> int:
+        """The order of the method."""
         return self.method.order
 
     def __repr__(self) -> str:
@@ -163,24 +157,16 @@ class OrderTable(figures.Drawn, picture=figures.draw_convergence):
 
     Attributes
     ----------
-    family : {"Gau", "Lob"}
-        Which rules.
     s, r : tuple of int
         Degrees and numbers of nodes.
-    orders : ndarray, shape (len(r), len(s))
-        Measured; nan where r < s.
-    expected : ndarray, shape (len(r), len(s))
-        min(2s, u).
-    results : tuple of Convergence
-        The measurements.
     """
 
-    family: Literal["Gau", "Lob"]
+    family: Annotated[Literal["Gau", "Lob"], "Which rules."]
     s: tuple[int, ...]
     r: tuple[int, ...]
-    orders: FloatArray
-    expected: FloatArray
-    results: tuple[Convergence, ...]
+    orders: Annotated[FloatArray, "shape (len(r), len(s))", "Measured; nan where r < s."]
+    expected: Annotated[FloatArray, "shape (len(r), len(s))", "min(2s, u)."]
+    results: Annotated[tuple[Convergence, ...], "The measurements."]
 
     def __repr__(self) -> str:
         pairs = [zip(*rows, strict=True) for rows in zip(self.orders, self.expected, strict=True)]

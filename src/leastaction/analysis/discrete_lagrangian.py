@@ -24,7 +24,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import mpmath
 import numpy as np
@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.analysis.fit import Fit, fit_order
 from leastaction.analysis.symmetries import Symmetry
-from leastaction.docstrings import documented
+from leastaction.docstrings import described, documented
 from leastaction.flint.boundary import Boundary
 from leastaction.integrate import integrate
 from leastaction.linear import Quadratic
@@ -424,6 +424,7 @@ class DiscreteLagrangian:
         return f"DiscreteLagrangian({self.system.name}, {self.method.name}, h = {float(self._h):g})"
 
 
+@described
 @dataclass(frozen=True, eq=False)
 class VariationalOrder:
     """|L_d − L_d^exact| over h along a motion. `la.analysis.DiscreteLagrangian.variational_order` gives it.
@@ -432,10 +433,6 @@ class VariationalOrder:
     ----------
     h, error : ndarray, shape (K,)
         Steps and errors.
-    order : float
-        The fitted slope, less one.
-    fit : Fit
-        How the slope was fitted.
 
     Examples
     --------
@@ -448,10 +445,11 @@ class VariationalOrder:
     method: Galerkin
     h: NDArray[np.float64]
     error: NDArray[np.float64]
-    fit: Fit
+    fit: Annotated[Fit, "How the slope was fitted."]
 
     @property
     def order(self) -> float:
+        """The fitted slope, less one."""
         return self.fit.order - 1
 
     def __repr__(self) -> str:

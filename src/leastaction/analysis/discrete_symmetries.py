@@ -20,10 +20,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations, product
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from leastaction.docstrings import described
 
 FloatArray = NDArray[np.float64]
 Signed = tuple[tuple[int, ...], tuple[int, ...]]  # (where each coordinate comes from, with which sign)
@@ -33,22 +35,16 @@ POINTS = 24
 SAME_VALUE, SAME_COMPONENT = 1e-12, 1e-9  # relative: of L, of a component of its gradient
 
 
+@described
 @dataclass(frozen=True, eq=False)
 class DiscreteSymmetry:
     """A permutation or reflection of coordinates, q ↦ P q, that leaves L unchanged. `la.analysis.symmetries` gives it.
 
     ``one(q)`` is P q, for one configuration (n,) or many (K, n).
-
-    Attributes
-    ----------
-    name : str
-        Such as "reflection of q0".
-    P : ndarray, shape (n, n)
-        One ±1 in each row and column.
     """
 
-    name: str
-    P: FloatArray
+    name: Annotated[str, 'Such as "reflection of q0".']
+    P: Annotated[FloatArray, "shape (n, n)", "One ±1 in each row and column."]
 
     def __call__(self, q: ArrayLike) -> FloatArray:
         """P q, for one configuration (n,) or many (K, n); for velocities and momenta alike."""

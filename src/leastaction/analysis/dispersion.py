@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction.analysis import figures
 from leastaction.analysis.rational_functions import phase_series, quotient, series, to_sympy, value
 from leastaction.analysis.stability import Stability, stability
-from leastaction.docstrings import documented
+from leastaction.docstrings import described, documented
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
 from leastaction.methods.oscillator import OscillatorStep, exact_step, positive_roots
@@ -37,18 +37,17 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 
 
+@described
 @dataclass(frozen=True)
 class Leading:
     """The first term of a series, coefficient · x^power. `la.analysis.dispersion` gives it.
 
     Attributes
     ----------
-    coefficient : SymPy number
-        Exact.
     power : int
     """
 
-    coefficient: Any
+    coefficient: Annotated[Any, "Exact."]
     power: int
 
     def __repr__(self) -> str:
@@ -66,30 +65,24 @@ class Dispersion(figures.Drawn, picture=figures.draw_dispersion):
 
     Attributes
     ----------
-    method : method
-        Which method.
-    phase_error : Leading
-        The first term of ω_h/ω − 1.
     energy_error : Leading
         The first term of ρ − 1, the relative oscillation of the energy. For RK4: of E_{k+1}/E_k − 1, its loss.
-    cosine : SymPy expression
-        cos θ in x, θ being the angle of one step.
-    rho : SymPy expression
-        ρ in x: p² + ρ (ωq)² is conserved.
     """
 
-    method: Method
-    phase_error: Leading
+    method: Annotated[Method, "Which method."]
+    phase_error: Annotated[Leading, "The first term of ω_h/ω − 1."]
     energy_error: Leading
 
     @property
     def cosine(self) -> sympy.Expr:
+        """cos θ in x, θ being the angle of one step."""
         import sympy
 
         return quotient(self._step.c, sympy.Symbol("x"))
 
     @property
     def rho(self) -> sympy.Expr:
+        """ρ in x: p² + ρ (ωq)² is conserved."""
         import sympy
 
         return quotient(self._step.rho, sympy.Symbol("x"))

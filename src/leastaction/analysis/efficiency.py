@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,26 +32,16 @@ class Efficiency(figures.Drawn, picture=figures.draw_efficiency):
 
     Attributes
     ----------
-    problem : str
-        The problem's name.
-    methods : tuple of methods
-        The rows.
-    h : ndarray, shape (K,)
-        Steps, the columns, descending.
     error : ndarray, shape (methods, K)
         The larger of the errors of q and p, each relative to the size of its values; nan where a run failed.
-    time : ndarray, shape (methods, K)
-        Seconds of the shortest repeat.
-    noise : float
-        The median of the repeats over the shortest, at worst: 1 on a quiet machine.
     """
 
-    problem: str
-    methods: tuple[Method, ...]
-    h: FloatArray
+    problem: Annotated[str, "The problem's name."]
+    methods: Annotated[tuple[Method, ...], "The rows."]
+    h: Annotated[FloatArray, "shape (K,)", "Steps, the columns, descending."]
     error: FloatArray
-    time: FloatArray
-    noise: float
+    time: Annotated[FloatArray, "shape (methods, K)", "Seconds of the shortest repeat."]
+    noise: Annotated[float, "The median of the repeats over the shortest, at worst: 1 on a quiet machine."]
 
     def __repr__(self) -> str:
         rows = [

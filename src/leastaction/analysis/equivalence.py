@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
 import mpmath
 import numpy as np
@@ -48,21 +48,15 @@ class SameMap(figures.Drawn, picture=figures.draw_same_map):
     ----------
     first, second : methods
         Which two.
-    always : bool
-        The same for every Lagrangian. ``bool(found)`` is this.
-    constant_mass : bool
-        The same for L = ½ vᵀMv − V(q) with a constant M.
-    h : ndarray
-        The steps tried.
     difference, constant_mass_difference : ndarray
         How far one step leads the two apart on a test system, with a mass M(q) and with a constant mass.
     """
 
     first: Method
     second: Method
-    always: bool
-    constant_mass: bool
-    h: NDArray[np.float64]
+    always: Annotated[bool, "The same for every Lagrangian. ``bool(found)`` is this."]
+    constant_mass: Annotated[bool, "The same for L = ½ vᵀMv − V(q) with a constant M."]
+    h: Annotated[NDArray[np.float64], "The steps tried."]
     difference: NDArray[np.float64]
     constant_mass_difference: NDArray[np.float64]
 
@@ -112,19 +106,13 @@ class Equivalences(figures.Drawn, picture=figures.draw_equivalences):
 
     Attributes
     ----------
-    method : Galerkin
-        Which method.
-    gauss : bool
-        Whether it is Gauss collocation with r stages.
-    lobatto_pair : {"always", "constant mass", "no"}
-        Whether it is the Lobatto IIIA–IIIB pair with r stages.
     twins : tuple of Galerkin
         Other members, up to s = r, that are the same map where the mass is constant.
     """
 
-    method: Galerkin
-    gauss: bool
-    lobatto_pair: str
+    method: Annotated[Galerkin, "Which method."]
+    gauss: Annotated[bool, "Whether it is Gauss collocation with r stages."]
+    lobatto_pair: Annotated[str, "Whether it is the Lobatto IIIA–IIIB pair with r stages."]
     twins: tuple[Galerkin, ...]
 
     def __repr__(self) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from leastaction.docstrings import documented
+from leastaction.docstrings import described, documented
 from leastaction.results.colours import COLOURS, line
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ class Drawn:
 
     def __init_subclass__(cls, picture: Callable[[Any, Axes], str]) -> None:
         cls._picture = staticmethod(picture)
+        described(cls)
 
     @documented("ax")
     def plot(self, ax: Axes | None = None) -> Axes:

@@ -7,10 +7,12 @@ does. The fit uses the finest run of points above the round-off whose slopes agr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from leastaction.docstrings import described
 
 FloatArray = NDArray[np.float64]
 
@@ -18,18 +20,13 @@ AGREE = 0.15  # slopes between neighbours that differ from the fitted one by les
 ABOVE = 30.0  # times the round-off: below, an error is not the method's alone
 
 
+@described
 @dataclass(frozen=True, eq=False)
 class Fit:
     """A fitted order of convergence. `la.analysis.fit_order` gives it.
 
     Attributes
     ----------
-    order : float
-        The slope; nan where no two errors stand above the round-off.
-    constant : float
-        C of e = C h^p.
-    used : ndarray of bool, shape (K,)
-        Which points were fitted.
     slopes : ndarray, shape (K,)
         The slope between each point and the next coarser one; nan for the first.
     settled : bool
@@ -37,9 +34,9 @@ class Fit:
         guess from the finest three.
     """
 
-    order: float
-    constant: float
-    used: NDArray[np.bool_]
+    order: Annotated[float, "The slope; nan where no two errors stand above the round-off."]
+    constant: Annotated[float, "C of e = C h^p."]
+    used: Annotated[NDArray[np.bool_], "shape (K,)", "Which points were fitted."]
     slopes: FloatArray
     settled: bool
 

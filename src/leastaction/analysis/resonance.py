@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,34 +42,27 @@ class Resonance(figures.Drawn, picture=figures.draw_resonance):
 
     Attributes
     ----------
-    h : ndarray, shape (K,)
-        The steps.
     error : ndarray, shape (K,)
         max |E − E₀| over the run, relative to the largest |p·v|; inf where a step failed.
     growth : ndarray, shape (K,)
         The error over the second half of the run, divided by that over the first.
     excess : ndarray, shape (K,)
         The error, divided by the errors at neighbouring h; nan at the ends of the scan.
-    continued : ndarray, shape (K,)
-        The part of steps whose root was found by continuation in h.
-    remark : tuple of str
-        "", "grows", "stands out", "failed", or several of these.
-    degraded : ndarray
-        The steps h with a remark.
     """
 
     system: Lagrangian
     method: Method
     t_end: float
-    h: FloatArray
+    h: Annotated[FloatArray, "shape (K,)", "The steps."]
     error: FloatArray
     growth: FloatArray
     excess: FloatArray
-    continued: FloatArray
-    remark: tuple[str, ...]
+    continued: Annotated[FloatArray, "shape (K,)", "The part of steps whose root was found by continuation in h."]
+    remark: Annotated[tuple[str, ...], '"", "grows", "stands out", "failed", or several of these.']
 
     @property
     def degraded(self) -> FloatArray:
+        """The steps h with a remark."""
         return self.h[[bool(remark) for remark in self.remark]]
 
     def __repr__(self) -> str:

@@ -15,14 +15,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from flint import fmpq
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.analysis.rational_functions import algebraic, middle, quotient, value_at
-from leastaction.docstrings import documented
+from leastaction.docstrings import described, documented
 from leastaction.methods import Galerkin, Method, family
 from leastaction.methods import method as method_named
 from leastaction.methods.oscillator import BITS, OscillatorStep, Root, bands, exact_step, zeros_between
@@ -73,6 +73,7 @@ def iteration_matrix(method: str | Method) -> sympy.Matrix:
     return M.applyfunc(sympy.cancel)
 
 
+@described
 @dataclass(frozen=True)
 class Interval:
     """A stable interval of x = hω. It unpacks into its ends. `la.analysis.stability` gives it.
@@ -83,8 +84,6 @@ class Interval:
         Exact for s ≤ 5, else the nearest floats.
     closed : bool
         Whether the upper end is stable, too.
-    floats : tuple of float
-        Both ends as floats.
     """
 
     lower: Any
@@ -102,6 +101,7 @@ class Interval:
 
     @property
     def floats(self) -> tuple[float, float]:
+        """Both ends as floats."""
         return float(self.lower), float(self.upper)
 
     def __repr__(self) -> str:
@@ -111,6 +111,7 @@ class Interval:
         )
 
 
+@described
 @dataclass(frozen=True)
 class Gap:
     """An unstable interval of x = hω. `la.analysis.stability` gives it.
@@ -121,24 +122,17 @@ class Gap:
     ----------
     lower, upper : SymPy numbers or floats
         Its ends.
-    excess : float
-        By how much the largest |λ| of one step exceeds 1.
-    growth : float
-        The largest |λ| of one step, 1 + excess.
-    at : float
-        Where; inf means x → ∞.
-    width : float
-        How wide it is.
     """
 
     lower: Any
     upper: Any
-    excess: float
-    at: float
-    width: float
+    excess: Annotated[float, "By how much the largest |λ| of one step exceeds 1."]
+    at: Annotated[float, "Where; inf means x → ∞."]
+    width: Annotated[float, "How wide it is."]
 
     @property
     def growth(self) -> float:
+        """The largest |λ| of one step, 1 + excess."""
         return 1 + self.excess
 
     def __repr__(self) -> str:
@@ -154,38 +148,28 @@ class Gap:
         return f"{place} |λ| {largest}"
 
 
+@described
 @dataclass(frozen=True)
 class Stability:
     """Every stable interval of x = hω of a method, and the gaps between them. `la.analysis.stability` gives it.
 
     It is a sequence of `la.analysis.Interval`.
-
-    Attributes
-    ----------
-    method : method
-        Which method.
-    intervals : tuple of Interval
-        Where it is stable.
-    gaps : tuple of Gap
-        Where it is not.
-    for_all_h : bool
-        Whether every step is stable: ρ has no zero and no pole in x > 0 at all.
-    trace : SymPy expression
-        The trace of the iteration matrix in x: |trace| ≤ 2 where a symplectic method is stable.
     """
 
-    method: Method
-    intervals: tuple[Interval, ...]
-    gaps: tuple[Gap, ...]
+    method: Annotated[Method, "Which method."]
+    intervals: Annotated[tuple[Interval, ...], "Where it is stable."]
+    gaps: Annotated[tuple[Gap, ...], "Where it is not."]
 
     @property
     def trace(self) -> sympy.Expr:
+        """The trace of the iteration matrix in x: |trace| ≤ 2 where a symplectic method is stable."""
         import sympy
 
         return sympy.cancel(iteration_matrix(self.method).trace())
 
     @property
     def for_all_h(self) -> bool:
+        """Whether every step is stable: ρ has no zero and no pole in x > 0 at all."""
         return not self.gaps
 
     def __iter__(self) -> Iterator[Interval]:

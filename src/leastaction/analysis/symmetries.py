@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,7 +31,7 @@ from leastaction.analysis import figures, identities
 from leastaction.analysis.conservation import Conservation, check
 from leastaction.analysis.discrete_symmetries import DiscreteSymmetry, discrete
 from leastaction.analysis.generators import LARGEST_DENOMINATOR, ROUND, SHARE, describe, readable_basis
-from leastaction.docstrings import documented
+from leastaction.docstrings import described, documented
 from leastaction.program import Builder, Program
 from leastaction.results import looks
 from leastaction.results.path import Path
@@ -53,21 +53,18 @@ FAR, FAR_AT_LEAST, FARTHEST = 20, 400, 3.0
 MOST_RATIO = 1e9  # of speeds to lengths
 
 
+@described
 @dataclass(frozen=True, eq=False)
 class Symmetry:
     """L is invariant under q ↦ q + ε (A q + b). `la.analysis.symmetries` gives it.
 
     Attributes
     ----------
-    name : str
-        Such as "rotation in the plane (q0, q1)".
     A, b : ndarray, shape (n, n) and (n,)
         The generator.
-    formula : str
-        The conserved momentum J, written out.
     """
 
-    name: str
+    name: Annotated[str, 'Such as "rotation in the plane (q0, q1)".']
     A: FloatArray
     b: FloatArray
 
@@ -84,6 +81,7 @@ class Symmetry:
 
     @property
     def formula(self) -> str:
+        """The conserved momentum J, written out."""
         factors: dict[tuple[str, str], list[str]] = {}
         for i in range(len(self.b)):
             entries = [*((x, f"q{j}") for j, x in enumerate(self.A[i])), (self.b[i], "")]
@@ -114,28 +112,18 @@ class Symmetries(figures.Drawn, picture=figures.draw_symmetries):
 
     Attributes
     ----------
-    system : Lagrangian
-        Which system.
-    generators : tuple of Symmetry
-        The basis.
-    energy : bool
-        Whether L does not depend on time, so that the energy is conserved.
     discrete : tuple of DiscreteSymmetry
         Permutations and reflections of coordinates. The others that were found follow from these.
     candidates : tuple of Symmetry and DiscreteSymmetry
         Maps under which L is invariant at every point tried, without a proof: L may be flat there.
-    sampled : str
-        Which points were tried.
-    names : tuple of str
-        The names of the generators.
     """
 
-    system: Lagrangian
-    generators: tuple[Symmetry, ...]
-    energy: bool
+    system: Annotated[Lagrangian, "Which system."]
+    generators: Annotated[tuple[Symmetry, ...], "The basis."]
+    energy: Annotated[bool, "Whether L does not depend on time, so that the energy is conserved."]
     discrete: tuple[DiscreteSymmetry, ...] = ()
     candidates: tuple[Symmetry | DiscreteSymmetry, ...] = ()
-    sampled: str = ""
+    sampled: Annotated[str, "Which points were tried."] = ""
 
     def __iter__(self) -> Iterator[Symmetry]:
         return iter(self.generators)
@@ -148,6 +136,7 @@ class Symmetries(figures.Drawn, picture=figures.draw_symmetries):
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The names of the generators."""
         return tuple(symmetry.name for symmetry in self.generators)
 
     def check(self, path: Path) -> Conservation:

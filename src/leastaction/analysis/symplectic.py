@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -152,16 +152,12 @@ class Structure(figures.Drawn, picture=figures.draw_structure):
 
     Attributes
     ----------
-    methods : tuple of methods
-        The rows.
-    h : ndarray, shape (K,)
-        The columns.
     symplectic, reversibility : ndarray, shape (methods, K)
         The defects.
     """
 
-    methods: tuple[Method, ...]
-    h: FloatArray
+    methods: Annotated[tuple[Method, ...], "The rows."]
+    h: Annotated[FloatArray, "shape (K,)", "The columns."]
     symplectic: FloatArray
     reversibility: FloatArray
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,20 +33,16 @@ class Tangent(figures.Drawn, picture=figures.draw_tangent):
     ----------
     q, p : ndarray, shape (n,)
         The state after the steps.
-    state : ndarray, shape (2n, 2n)
-        Φ' = ∂(q, p)_after / ∂(q, p)_before.
     params : dict of str to ndarray
         ∂(q, p)_after / ∂w of each parameter w, of shape (2n,) + the parameter's shape. q and p before the steps are
         fixed.
-    h : ndarray, shape (2n,)
-        ∂(q, p)_after / ∂h, where every step grows.
     """
 
     q: FloatArray
     p: FloatArray
-    state: FloatArray
+    state: Annotated[FloatArray, "shape (2n, 2n)", "Φ' = ∂(q, p)_after / ∂(q, p)_before."]
     params: Mapping[str, FloatArray]
-    h: FloatArray
+    h: Annotated[FloatArray, "shape (2n,)", "∂(q, p)_after / ∂h, where every step grows."]
 
     def __repr__(self) -> str:
         names = "".join(f", {name}" for name in self.params)

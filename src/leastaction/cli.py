@@ -32,15 +32,7 @@ EXAMPLES = """examples:
 
 MIN_DIGITS = 16
 # Options of `run` for a linear system from files only; other systems would ignore them.
-LINEAR_ONLY = (
-    "damping",
-    "rayleigh",
-    "load",
-    "load_vector",
-    "ground",
-    "fixed",
-    "allow_unstable",
-)
+LINEAR_ONLY = ("damping", "rayleigh", "load", "load_vector", "ground", "fixed", "allow_unstable")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -316,13 +308,7 @@ def _run(options: argparse.Namespace) -> int:
         start["output"] = options.output
     try:
         path = la.integrate(
-            system,
-            **start,
-            **how,
-            t_end=options.t_end,
-            every=options.every,
-            digits=options.digits,
-            progress=True,
+            system, **start, **how, t_end=options.t_end, every=options.every, digits=options.digits, progress=True
         )
     except la.StepFailed as failure:
         if options.out:

@@ -91,7 +91,7 @@ def described(cls: type[T]) -> type[T]:
         entries = []
         for name, annotation in inspect.get_annotations(cls).items():
             if annotation.startswith("Annotated["):
-                kind, *told = ast.parse(annotation, mode="eval").body.slice.elts  # type: ignore[attr-defined]
+                kind, *told = ast.parse(annotation, mode="eval").body.slice.elts
                 *shape, text = (one.value for one in told)
                 entries.append((name, [_kind(ast.unparse(kind)), *shape], text))
         for name, member in vars(cls).items():

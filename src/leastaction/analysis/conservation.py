@@ -8,18 +8,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leastaction.analysis import figures
 from leastaction.docstrings import described
+from leastaction.numbers.arrays import FloatArray
 from leastaction.printing import freedom, table
 from leastaction.results.impulses import accumulated
 from leastaction.results.path import Path
 
 if TYPE_CHECKING:
     from leastaction.analysis.symmetries import Symmetries, Symmetry
-
-FloatArray = NDArray[np.float64]
 
 ROUND_OFF = 16 * np.finfo(float).eps  # times the root of the number of steps: what a sum of roundings may reach
 

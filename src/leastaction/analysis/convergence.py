@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from leastaction.analysis import figures
 from leastaction.analysis.cases import At, Case, case_of
@@ -21,9 +21,8 @@ from leastaction.errors import StepFailed
 from leastaction.methods import Galerkin, Method
 from leastaction.methods import method as method_named
 from leastaction.methods.quadrature import gauss, lobatto
+from leastaction.numbers.arrays import FloatArray
 from leastaction.printing import table
-
-FloatArray = NDArray[np.float64]
 
 HALVINGS = 7  # how many steps are tried where none are given: t_end / 8 and its halves
 

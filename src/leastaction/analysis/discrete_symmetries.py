@@ -23,11 +23,11 @@ from itertools import permutations, product
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from leastaction.docstrings import described
+from leastaction.numbers.arrays import FloatArray
 
-FloatArray = NDArray[np.float64]
 Signed = tuple[tuple[int, ...], tuple[int, ...]]  # (where each coordinate comes from, with which sign)
 
 EVERY, EVERY_SIGN = 5, 12

@@ -21,7 +21,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from leastaction.analysis import figures
 from leastaction.analysis.rational_functions import phase_series, quotient, series, to_sympy, value
@@ -30,11 +30,10 @@ from leastaction.docstrings import described, documented
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
 from leastaction.methods.oscillator import OscillatorStep, exact_step, positive_roots
+from leastaction.numbers.arrays import FloatArray
 
 if TYPE_CHECKING:
     import sympy
-
-FloatArray = NDArray[np.float64]
 
 
 @described

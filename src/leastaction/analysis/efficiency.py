@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from leastaction.analysis import figures
 from leastaction.analysis.cases import At, case_of
@@ -19,9 +19,8 @@ from leastaction.docstrings import documented
 from leastaction.errors import StepFailed
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
+from leastaction.numbers.arrays import FloatArray
 from leastaction.printing import table
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,14 +44,15 @@ class Drawn:
 
 def drawn(picture: Callable[..., str], result: Any, ax: Axes | None, **options: Any) -> Axes:
     """The axes given, or new ones, with this picture and its title."""
-    if fresh := ax is None:
+    figure = None
+    if ax is None:
         import matplotlib.pyplot as plt
 
-        ax = plt.subplots(figsize=(7.0, 4.0), layout="constrained")[1]
+        figure, ax = plt.subplots(figsize=(7.0, 4.0), layout="constrained")
     ax.set_title(picture(result, ax, **options), fontsize="medium")
-    if fresh and ax.images:  # a matrix, with room for its numbers
-        rows, columns = np.shape(ax.images[0].get_array())
-        ax.figure.set_size_inches(1.5 + 0.55 * columns, 1.2 + 0.45 * rows)
+    if figure and ax.images:  # a matrix, with room for its numbers
+        rows, columns = ax.images[0].get_size()
+        figure.set_size_inches(1.5 + 0.55 * columns, 1.2 + 0.45 * rows)
     return ax
 
 

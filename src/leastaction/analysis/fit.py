@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.docstrings import described
-
-FloatArray = NDArray[np.float64]
+from leastaction.numbers.arrays import FloatArray
 
 AGREE = 0.15  # slopes between neighbours that differ from the fitted one by less than this agree with it
 ABOVE = 30.0  # times the round-off: below, an error is not the method's alone

@@ -5,9 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from leastaction.numbers.arrays import FloatArray
 
 SHARE = 1e-12  # as ROUND, for shares of a mass: the share of a light body is small, but not zero
 ROUND = 1e-7  # entries this near to a simple fraction are that fraction; symmetries are verified afterwards

@@ -82,7 +82,7 @@ def inverse(x: Field) -> Field:
 
 def null_space_size(rows: Field) -> int:
     """The number of independent solutions x of rows · x = 0 modulo P."""
-    return int(rows.shape[1] - nmod_mat(*rows.shape, rows.ravel().tolist(), P).rank())
+    return int(rows.shape[1] - nmod_mat(len(rows), rows.shape[1], rows.ravel().tolist(), P).rank())
 
 
 def jumps(program: Program) -> list[Program]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from leastaction.analysis import figures
 from leastaction.backends.galerkin import GalerkinStepper
@@ -27,12 +27,11 @@ from leastaction.docstrings import documented
 from leastaction.engine.stepper import FormStepper
 from leastaction.integrate import integrate
 from leastaction.methods import Method
+from leastaction.numbers.arrays import FloatArray
 from leastaction.run.plan import positive
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.projection import tangent_basis
 from leastaction.systems.protocol import require_lagrangian
-
-FloatArray = NDArray[np.float64]
 
 MOST_GROWTH = 30.0  # of a column between two QR steps: the smallest exponent loses this factor squared in round-off
 

@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from leastaction.analysis import figures
 from leastaction.docstrings import documented
@@ -22,12 +22,11 @@ from leastaction.errors import StepFailed, measuring
 from leastaction.integrate import integrate
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
+from leastaction.numbers.arrays import FloatArray
 from leastaction.printing import table
 from leastaction.results.path import Path
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import require_lagrangian
-
-FloatArray = NDArray[np.float64]
 
 GROWS = 1.8  # the second half's error over the first's: about 1 if bounded, 2 for a steady drift
 STANDS_OUT = 10.0  # times what the neighbours have

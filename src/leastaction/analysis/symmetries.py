@@ -32,13 +32,12 @@ from leastaction.analysis.conservation import Conservation, check
 from leastaction.analysis.discrete_symmetries import DiscreteSymmetry, discrete
 from leastaction.analysis.generators import LARGEST_DENOMINATOR, ROUND, SHARE, describe, readable_basis
 from leastaction.docstrings import described, documented
+from leastaction.numbers.arrays import FloatArray
 from leastaction.program import Builder, Program
 from leastaction.results import looks
 from leastaction.results.path import Path
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import require_lagrangian
-
-FloatArray = NDArray[np.float64]
 
 MOST_DEGREES = 40  # n² + n unknowns, found by a dense singular value decomposition
 ZERO = 1e-11  # singular values up to this, relative to the largest, belong to symmetries …

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from leastaction.analysis import figures
 from leastaction.docstrings import documented
@@ -25,11 +25,10 @@ from leastaction.integrate import integrate
 from leastaction.linear import Quadratic
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
+from leastaction.numbers.arrays import FloatArray
 from leastaction.printing import table
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.projection import tangent_basis
-
-FloatArray = NDArray[np.float64]
 
 
 def symplectic_matrix(n: int) -> FloatArray:

@@ -10,17 +10,16 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from leastaction.analysis import figures
 from leastaction.docstrings import documented
 from leastaction.integrate import integrate
 from leastaction.methods import Method
+from leastaction.numbers.arrays import FloatArray
 from leastaction.printing import freedom
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import require_lagrangian
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

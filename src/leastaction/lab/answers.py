@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leastaction.errors import ConstraintError, StepFailed, measuring
 from leastaction.integrate import integrate
 from leastaction.lab.code import code
 from leastaction.lab.settings import RunSettings, Settings, check_steps, number, settings, vector, whole
 from leastaction.lab.subjects import METHODS, Subjects
+from leastaction.numbers.arrays import FloatArray
 from leastaction.results import looks
 from leastaction.results.path import Path
 from leastaction.results.sections import crossings, strobe, wrapped
@@ -25,8 +25,6 @@ from leastaction.results.viewer.scene import SceneOptions, scene
 from leastaction.results.viewer.show import path_page
 from leastaction.step.samples import Samples
 from leastaction.systems.projection import project
-
-FloatArray = NDArray[np.float64]
 
 LIVE_MEGABYTES = 0.8
 KEPT = 200_000  # states kept of a run

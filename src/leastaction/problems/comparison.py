@@ -10,15 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leastaction.errors import StepFailed, measuring
 from leastaction.integrate import integrate
+from leastaction.numbers.arrays import FloatArray
 from leastaction.problems.problem import Problem
 from leastaction.results.looks import look
 from leastaction.systems.projection import look_at_constraints
-
-FloatArray = NDArray[np.float64]
 
 METHOD = "P8N8Q16Gau"
 FEWEST, MOST = 250, 64_000  # steps

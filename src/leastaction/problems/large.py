@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from leastaction.numbers.arrays import FloatArray
 from leastaction.systems.sums import Sum, Term
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

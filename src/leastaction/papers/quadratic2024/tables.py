@@ -11,14 +11,13 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from leastaction.integrate import integrate
 from leastaction.linear import Quadratic
+from leastaction.numbers.arrays import FloatArray
 from leastaction.papers.model import Cell, Options, PublishedTable, error_cells
 from leastaction.results.path import Path
-
-FloatArray = NDArray[np.float64]
 
 OMEGA_0 = 2 * math.pi  # so that t̄ = 1 s
 GRAVITY = 9.81

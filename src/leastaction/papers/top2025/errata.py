@@ -204,6 +204,10 @@ def midpoint_sign() -> str:
     return f"After a step p = ({p[0]:.4f}, {p[1]:.4f}) and ∂L_d/∂q_r = ({slope[0]:.4f}, {slope[1]:.4f})."
 
 
+def _energy_errors(method: str, mesh: int, lengths: tuple[int, ...]) -> dict[int, float]:
+    return tables.errors("double-pendulum", method, mesh, lengths)["energy"]
+
+
 @erratum(
     Kind.AS_READ,
     "Section 3.2, link lengths",
@@ -215,11 +219,11 @@ def rod_length() -> str:
     data = problem("double-pendulum")
     long = get("double-pendulum", l1="9.81/(2*pi)", l2="9.81/(2*pi)")
     wrong = []
-    for h in tables.PENDULUM_STEPS:
-        path = integrate(long.system, "simpson", long.q0, long.p0, h=h, steps=round(1 / h))
+    for mesh in tables.PENDULUM_MESHES:
+        path = integrate(long.system, "simpson", long.q0, long.p0, h=1 / mesh, steps=mesh)
         energy = path.energy()
         wrong.append(_size(energy / energy[0] - 1))
-    right = [tables.pendulum_errors(SIMPSON, h, (1,))[1] for h in tables.PENDULUM_STEPS]
+    right = [_energy_errors(SIMPSON, mesh, (1,))[1] for mesh in tables.PENDULUM_MESHES]
     return (
         f"Simpson's energy errors over 1 s are {', '.join(f'{e:.2e}' for e in right)} with ℓ = g/ω₀² = "
         f"{data.params['l1']:.4f} m, as in Table 2 ({', '.join(tables.TABLE_2[1, SIMPSON][:3])}), but "
@@ -234,7 +238,7 @@ def rod_length() -> str:
     "7.42·10⁻², 3.22·10⁻³, 1.03·10⁻⁴, which have the order printed in the row",
 )
 def copied_row() -> str:
-    found = tuple(tables.pendulum_errors(RK4, h, (1, 10, 100, 1000))[1000] for h in tables.PENDULUM_STEPS)
+    found = tuple(_energy_errors(RK4, mesh, (1, 10, 100, 1000))[1000] for mesh in tables.PENDULUM_MESHES)
     printed = tuple(float(e) for e in tables.TABLE_2[1000, RK4][:3])
     same = "are" if tables.TABLE_2[1000, RK4][:3] == tables.TABLE_2[1, RK4][:3] else "are not"
     return (
@@ -252,7 +256,9 @@ def copied_row() -> str:
     "One digit; but the reading would have had to mistake it alike in three places.",
 )
 def mislabelled_column() -> str:
-    at = {mesh: tables.top_errors(SIMPSON, mesh, (1,))["nutation"][1] for mesh in (20, tables.TOP_MESHES[0])}
+    at = {
+        mesh: tables.errors("lagrange-top", SIMPSON, mesh, (1,))["nutation"][1] for mesh in (20, tables.TOP_MESHES[0])
+    }
     cells = [cell for table in (tables.TOP_NUTATION, tables.TOP_ENERGY) for cell in table.cells(Options())]
     first = [cell.agrees for cell in cells if cell.column == tables.TOP_COLUMNS[0]]
     orders = [cell.agrees for cell in cells if cell.column == "order"]
@@ -365,11 +371,11 @@ def not_loops() -> str:
     "it exceeds four at small steps, too, because its energy drifts in proportion to h⁵t",
 )
 def rate_of_rk4() -> str:
-    steps = [tables.PENDULUM_STEPS[2] / 2**k for k in range(4)]
-    e = [tables.pendulum_errors(RK4, h, (10, 100)) for h in steps]
+    meshes = [tables.PENDULUM_MESHES[2] * 2**k for k in range(4)]
+    e = [_energy_errors(RK4, mesh, (10, 100)) for mesh in meshes]
     slopes = [math.log2(a[10] / b[10]) for a, b in pairwise(e)]
     return (
-        f"For the double pendulum over 10 s the orders are {listed(slopes)} from h = 0.01 to {float(steps[-1]):g}, "
+        f"For the double pendulum over 10 s the orders are {listed(slopes)} from h = 0.01 to {1 / meshes[-1]:g}, "
         f"where the error is {e[-1][10]:.0e}; and over 100 s the error is {e[-1][100] / e[-1][10]:.1f} times that over "
         "10 s: energy drifts in proportion to h⁵t, and the drift outgrows the part in h⁴ that does not add up."
     )

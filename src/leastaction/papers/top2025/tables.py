@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from leastaction.papers.model import Cell, Options, PublishedTable, error_cells
+from leastaction.papers.top2025 import long_runs
 from leastaction.papers.top2025.long_runs import Errors, LongRun, all_errors
-from leastaction.papers.top2025.runs import (
-    METHODS,
-    MIDPOINT,
-    PAPER_DIGITS,
-    RK4,
-    SIMPSON,
-    energy_error,
-    nutation_error,
-    nutation_step,
-    run,
-)
+from leastaction.papers.top2025.runs import METHODS, MIDPOINT, PAPER_DIGITS, RK4, SIMPSON
 
 Published = dict[tuple[int, str], tuple[str, str, str, str]]
 Found = dict[tuple[str, int], Errors]  # by method and mesh
@@ -77,7 +64,7 @@ TABLE_5: Published = {
     (1000, SIMPSON): ("3.64e-8", "2.20e-9", "1.37e-10", "4.02"),
 }
 
-PENDULUM_STEPS = (Fraction(1, 25), Fraction(1, 50), Fraction(1, 100))
+PENDULUM_MESHES = (25, 50, 100)  # steps in a second
 TOP_MESHES = (50, 100, 200)  # steps in a nutation period
 TOP_COLUMNS = ("h = 0.02 (printed 0.05)", "h = 0.01", "h = 0.005")
 
@@ -85,31 +72,10 @@ _COPIED = "the row of T = 1 s printed again; the order printed here, 4.75, is th
 NOTES: dict[tuple[str, int, str, int], str] = {("2", 1000, RK4, i): _COPIED for i in range(3)}
 
 
-def _largest(error: NDArray[Any], steps: dict[int, int]) -> dict[int, float]:
-    """The largest |error| within the steps of each length, by length."""
-    largest = np.maximum.accumulate(np.abs(error))
-    return {length: float(largest[count]) for length, count in steps.items()}
-
-
 @lru_cache(maxsize=64)
-def pendulum_errors(method: str, h: Fraction, lengths: tuple[int, ...], digits: int | None = None) -> dict[int, float]:
-    """‖e_H‖∞ of the double pendulum, by length in seconds; one run serves all lengths."""
-    steps = {length: round(length / h) for length in lengths}
-    path = run("double-pendulum", method, h, max(steps.values()), digits=digits)
-    return _largest(energy_error(path), steps)
-
-
-@lru_cache(maxsize=64)
-def top_errors(
-    method: str, mesh: int, lengths: tuple[int, ...], digits: int | None = None
-) -> dict[str, dict[int, float]]:
-    """‖e_θ‖∞ and ‖e_H‖∞ of the top with loops, by length in nutation periods; one run serves all lengths."""
-    steps = {length: length * mesh for length in lengths}
-    path = run("lagrange-top", method, nutation_step("lagrange-top", mesh), max(steps.values()), digits=digits)
-    return {
-        "nutation": _largest(nutation_error(path, "lagrange-top"), steps),
-        "energy": _largest(energy_error(path), steps),
-    }
+def errors(name: str, method: str, mesh: int, lengths: tuple[int, ...], digits: int | None = None) -> Errors:
+    """The largest errors by quantity and length; one run serves all lengths."""
+    return long_runs.errors(LongRun(name, method, mesh, lengths, digits))
 
 
 def precision(lengths: tuple[int, ...], options: Options) -> dict[int, int]:
@@ -128,7 +94,7 @@ def long_errors(name: str, meshes: tuple[int, ...], lengths: dict[int, int], opt
         (digits,) = set(lengths.values())
         runs = [LongRun(name, method, mesh, tuple(lengths), digits) for method in METHODS for mesh in meshes]
         found = all_errors(runs, options.tick)
-        _LONG[key] = {(run.method, run.mesh): errors for run, errors in found.items()}
+        _LONG[key] = {(run.method, run.mesh): largest for run, largest in found.items()}
     return _LONG.get(key, {})
 
 
@@ -148,11 +114,6 @@ class ErrorTable:
     unit: str
     columns: tuple[str, ...]
 
-    def errors(self, method: str, mesh: int, lengths: tuple[int, ...]) -> dict[int, float]:
-        if self.name == "double-pendulum":
-            return pendulum_errors(method, Fraction(1, mesh), lengths)
-        return top_errors(method, mesh, lengths)[self.quantity]
-
     def cells(self, options: Options, lengths: tuple[int, ...] | None = None) -> list[Cell]:
         """The cells, for these lengths."""
         lengths = lengths or _lengths(self.published)
@@ -161,11 +122,11 @@ class ErrorTable:
         precise = long_errors(self.name, self.meshes, digits, options)
         found: dict[tuple[int, str], tuple[float, ...]] = {}
         for method in METHODS:
-            errors = [self.errors(method, mesh, fast) if fast else {} for mesh in self.meshes]
+            each = [errors(self.name, method, mesh, fast)[self.quantity] if fast else {} for mesh in self.meshes]
             if precise:
                 many = [precise[method, mesh][self.quantity] for mesh in self.meshes]
-                errors = [e | m for e, m in zip(errors, many, strict=True)]
-            found |= {(length, method): tuple(e[length] for e in errors) for length in lengths}
+                each = [e | m for e, m in zip(each, many, strict=True)]
+            found |= {(length, method): tuple(e[length] for e in each) for length in lengths}
         return error_cells(
             self.number,
             self.columns,
@@ -207,7 +168,13 @@ _TOP_SETTING = (
 )
 
 PENDULUM_ENERGY = ErrorTable(
-    "2", TABLE_2, "double-pendulum", "energy", (25, 50, 100), "s", tuple(f"h = {float(h):g}" for h in PENDULUM_STEPS)
+    "2",
+    TABLE_2,
+    "double-pendulum",
+    "energy",
+    PENDULUM_MESHES,
+    "s",
+    tuple(f"h = {1 / mesh:g}" for mesh in PENDULUM_MESHES),
 )
 TOP_NUTATION = ErrorTable("4", TABLE_4, "lagrange-top", "nutation", TOP_MESHES, "t̄", TOP_COLUMNS)
 TOP_ENERGY = ErrorTable("5", TABLE_5, "lagrange-top", "energy", TOP_MESHES, "t̄", TOP_COLUMNS)

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from leastaction.numbers.arrays import FloatArray
 from leastaction.results.looks import Look, with_unit
 from leastaction.results.viewer.bodies import AXES
 
-FloatArray = NDArray[np.float64]
 Link = tuple[Any, ...]  # the numbers of its points, and its kind
 
 KINDS = ("rod", "spring", "thread")

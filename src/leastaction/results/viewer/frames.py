@@ -12,14 +12,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from leastaction.numbers.arrays import FloatArray
 from leastaction.results.between import STRAIGHT, Picture, flat, missed, states
 
 if TYPE_CHECKING:
     from leastaction.results.path import Path
-
-FloatArray = NDArray[np.float64]
 
 QUICK_STRAIGHT, QUICK_MOST = 1 / 600, 4000
 FEWEST = 200  # frames, if the path has as many

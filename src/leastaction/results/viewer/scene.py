@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from leastaction.numbers.arrays import FloatArray
 from leastaction.results import looks
 from leastaction.results.colours import COLOURS, colour
 from leastaction.results.looks import Look, conserves_energy, look, with_unit
@@ -19,8 +19,6 @@ from leastaction.results.viewer.pack import Pack
 
 if TYPE_CHECKING:
     from leastaction.results.path import Path
-
-FloatArray = NDArray[np.float64]
 
 SHOWN = 12  # coordinates that have their own curves
 BUCKETS = 1200  # buckets of a curve over time; each bucket keeps its lowest and its highest value

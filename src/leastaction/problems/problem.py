@@ -51,31 +51,31 @@ class ExactMotion:
 
 
 @dataclass(frozen=True, eq=False)
-class Invariant:
-    """A constant of the motion as a function of the state: f(q, p), q and p of shape (n,) or (K, n).
+class Formula:
+    """A function of the state, f(q, p) or f(y), each of shape (n,) or (K, n), that one formula gives in any arithmetic.
 
     f(q, p, digits=N) takes and gives mpmath numbers of N digits, in object arrays.
     """
 
-    formula: Callable[[Arithmetic, Any, Components, Components], Any]
+    formula: Callable[..., Any]
     exact_params: Mapping[str, Any]
 
-    def __call__(self, q: ArrayLike, p: ArrayLike, digits: int | None = None) -> Any:
+    def __call__(self, *state: ArrayLike, digits: int | None = None) -> Any:
         if digits is None:
-            return self._at(DOUBLES, to_float, q, p)
+            return self._at(DOUBLES, to_float, state)
         reals(digits)  # refuses what is no number of digits
         with mpmath_digits(digits + GUARD):
-            value = self._at(MPFS, to_mpf, q, p)
+            value = self._at(MPFS, to_mpf, state)
         return _rounded(value, digits)
 
-    def _at(self, x: Arithmetic, number: Callable[[Any], Any], q: ArrayLike, p: ArrayLike) -> Any:
+    def _at(self, x: Arithmetic, number: Callable[[Any], Any], state: tuple[ArrayLike, ...]) -> Any:
         c = SimpleNamespace(**{name: x(number(value)) for name, value in self.exact_params.items()})
-        return by_components(x, lambda *qp: self.formula(x, c, *qp), q, p)
+        return by_components(x, lambda *parts: self.formula(x, c, *parts), *state)
 
 
 @dataclass(frozen=True, eq=False)
 class Energy:
-    """E = p·v − L of a Lagrangian as an invariant: f(q, p) and f(q, p, digits=N) as of `Invariant`."""
+    """E = p·v − L of a Lagrangian as an invariant: f(q, p) and f(q, p, digits=N) as of `Formula`."""
 
     system: Lagrangian
     exact_params: Mapping[str, Any]
@@ -228,11 +228,11 @@ class Problem:
             inputs=inputs,
         )
         self.system.name = name
-        self.invariants: dict[str, Energy | Invariant] = {}
+        self.invariants: dict[str, Energy | Formula] = {}
         if not (self.system.depends_on_time or self.system.forced):
             self.invariants["energy"] = Energy(self.system, self.exact_params)
         for key, formula in (invariants or {}).items():
-            self.invariants[key] = Invariant(formula, self.exact_params)
+            self.invariants[key] = Formula(formula, self.exact_params)
         self.matrices = None
         if matrices is not None:
             self.matrices = tuple(np.array(Z, float) for Z in matrices(SimpleNamespace(**self.params)))

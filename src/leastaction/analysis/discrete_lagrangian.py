@@ -129,11 +129,8 @@ def _lagrangian_of(system: Quadratic, digits: int | None) -> Lagrangian:
     if system.C is not None or system.f is not None:
         raise ValueError("a Quadratic system with damping or a load has no action of its own; leave them out")
     M, K, _ = system.exact_matrices(Digits(digits or FLOAT_DIGITS))
-    return Lagrangian(_quadratic, n=system.n, params={"M": M.tolist(), "K": K.tolist()})
-
-
-def _quadratic(q: Any, v: Any, M: Any, K: Any) -> Any:
-    return (v @ M @ v - q @ K @ q) / 2
+    matrices = {"M": M.tolist(), "K": K.tolist()}
+    return Lagrangian(lambda q, v, M, K: (v @ M @ v - q @ K @ q) / 2, n=system.n, params=matrices)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -30,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction.analysis import figures, identities
 from leastaction.analysis.conservation import Conservation, check
 from leastaction.analysis.discrete_symmetries import DiscreteSymmetry, discrete
-from leastaction.analysis.generators import LARGEST_DENOMINATOR, ROUND, SHARE, describe, readable_basis
+from leastaction.analysis.generators import LARGEST_DENOMINATOR, ROUND, SHARE, describe, number, readable_basis
 from leastaction.docstrings import described, documented
 from leastaction.numbers.arrays import FloatArray
 from leastaction.program import Builder, Program
@@ -299,10 +298,9 @@ class Proof:
         self._n, self._values = system.n, values
         self._rng = np.random.default_rng(seed)
         self._L = system.program.select("L")
-        functions = [system.gradient, *(gradient(f) for f in invariant(system))]
         self._held = levels(system)
         points = self._points(system.n**2 + system.n + SPARE)
-        self._rows = np.concatenate([self._conditions(f, points) for f in functions])
+        self._rows = np.concatenate([self._conditions(f, points) for f in gradients(system)])
         self.count = identities.null_space_size(self._rows)
         still = not any(f.depends("L", "t") for f in self._held)
         self.autonomous = not system.depends_on_time or (still and self._without_time(system.program, points))
@@ -361,9 +359,12 @@ class Proof:
         return not any(identities.evaluate(slope, points).any() for slope in slopes)
 
 
-def invariant(system: Lagrangian) -> list[Program]:
-    """What has to be invariant beside L: the functions by which L decides, and the constraints."""
-    return [*identities.jumps(system.program), *levels(system)]
+def gradients(system: Lagrangian) -> list[Program]:
+    """The gradients of all that has to be invariant: of L, of the functions by which L decides, of the constraints."""
+    from leastaction.trace import derivatives
+
+    beside = (*identities.jumps(system.program), *levels(system))
+    return [system.gradient, *(derivatives(f, second=False) for f in beside)]
 
 
 def levels(system: Lagrangian) -> list[Program]:
@@ -377,12 +378,6 @@ def levels(system: Lagrangian) -> list[Program]:
     return found
 
 
-def gradient(program: Program) -> Program:
-    from leastaction.trace import derivatives
-
-    return derivatives(program, second=False)
-
-
 class _Sampler:
     """Rows of the invariance condition at random points."""
 
@@ -390,7 +385,7 @@ class _Sampler:
         self, system: Lagrangian, values: FloatArray, scale: float, centre: FloatArray, rng: np.random.Generator
     ) -> None:
         self.system, self.values, self.scale, self.centre, self.rng = system, values, scale, centre, rng
-        self.functions = [system.gradient, *(gradient(f) for f in invariant(system))]
+        self.functions = gradients(system)
         self.seen, self.farthest = 0, 0.0
         self.speed = np.ones(system.n)
         self.speed = self._balanced_speed()
@@ -517,8 +512,6 @@ def _null_space(sampler: _Sampler, rows: FloatArray, terms: FloatArray) -> tuple
 
 
 def _term(x: float, symbol: str) -> tuple[str, str]:
-    from leastaction.analysis.generators import number
-
     size = number(abs(x))
     body = symbol if size == "1" and symbol else f"{size} {symbol}".strip()
     return ("−" if x < 0 else "+"), body
@@ -538,8 +531,4 @@ def momenta(system: Any, params: Mapping[str, Any]) -> Mapping[str, looks.Invari
         found = symmetries(system.expanded(), params=params)
     except (ArithmeticError, ValueError):
         return {}
-    return {one.formula: partial(_momentum, one) for one in found}
-
-
-def _momentum(one: Symmetry, q: Any, p: Any, params: Mapping[str, Any]) -> FloatArray:
-    return one.momentum(q, p)
+    return {one.formula: lambda q, p, params, one=one: one.momentum(q, p) for one in found}

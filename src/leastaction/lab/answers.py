@@ -40,9 +40,9 @@ class Answers:
 
     def __init__(self, subjects: Subjects) -> None:
         self.subjects = subjects
-        self._answers = {
-            "hello": self._hello,
-            "subject": self._subject,
+        self._answers: dict[str, Callable[[Any, Pack], Any]] = {
+            "hello": lambda asked, pack: {"subjects": self.subjects.titles(), "methods": list(METHODS)},
+            "subject": lambda asked, pack: self.subjects.get(asked.get("subject")).describe(),
             "run": self._run,
             "section": self._section,
             "code": self._code,
@@ -58,12 +58,6 @@ class Answers:
             return pack.to_bytes(self._answers[asked["what"]](asked, pack))
         except Exception as error:  # also errors of a user's own drawing: the page shows the error, and the lab goes on
             return Pack().to_bytes({"error": str(error)[:600] or type(error).__name__})
-
-    def _hello(self, asked: Any, pack: Pack) -> Any:
-        return {"subjects": self.subjects.titles(), "methods": list(METHODS)}
-
-    def _subject(self, asked: Any, pack: Pack) -> Any:
-        return self.subjects.get(asked.get("subject")).describe()
 
     def _run(self, asked: Any, pack: Pack) -> Any:
         clock = time.perf_counter()

@@ -181,9 +181,15 @@ class Erratum:
     either: str = ""
 
 
-def erratum(kind: Kind, place: str, says: str, should: str, either: str = "") -> Callable[[Callable[[], str]], Erratum]:
-    """What a function gives evidence for."""
-    return lambda evidence: Erratum(kind, place, says, should, evidence, either)
+def _of_kind(kind: Kind) -> Callable[..., Callable[[Callable[[], str]], Erratum]]:
+    def told(place: str, says: str, should: str, either: str = "") -> Callable[[Callable[[], str]], Erratum]:
+        """What a function gives evidence for."""
+        return lambda evidence: Erratum(kind, place, says, should, evidence, either)
+
+    return told
+
+
+misprint, as_read, remark = map(_of_kind, Kind)
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,12 @@ from leastaction.integrate import integrate
 from leastaction.papers.model import (
     Cell,
     Claim,
-    Kind,
     Options,
     Paper,
     PublishedTable,
     Redrawn,
     Statement,
-    erratum,
+    as_read,
     error_cells,
     redrawn,
     statement,
@@ -159,8 +158,7 @@ def newmark_derivative(h: float, curvature: Any) -> Any:
     return np.linalg.solve(A, B)
 
 
-@erratum(
-    Kind.AS_READ,
+@as_read(
     "section 3, between (9) and (10), definition of V″_{j+1/2}",
     "V″_{j+1/2} = ∂V/∂q at q_{j+1/2}",
     "V″_{j+1/2} = ∂²V/∂q² at q_{j+1/2}",
@@ -185,8 +183,7 @@ def middle_derivatives(q_l: float = 1.5, q_m: float = 1.45, q_r: float = 1.3, h:
     return (float(exact), *(float(h / 6 * 4 / h * (g_l + s * g_r) - 2 / 3 * h * force(q_m)) for s in (1, -1)))
 
 
-@erratum(
-    Kind.AS_READ,
+@as_read(
     "section 4, between (16) and (17), first expression of ∂L_S/∂q_m",
     "(mh/6) (g_l 4/h + g_r 4/h) − (2/3) h V′_m",
     "(mh/6) (g_l 4/h − g_r 4/h) − (2/3) h V′_m, since ∂g_r/∂q_m = −4/h",
@@ -215,8 +212,7 @@ def exact_action() -> float:
     return float(np.trapezoid(p[:, 0] ** 2 - energy, t))
 
 
-@erratum(
-    Kind.AS_READ,
+@as_read(
     "sections 3 and 4, the sums S_d and Σ_d over steps",
     "from j = 1 to N − 1",
     "from j = 0: N steps from q₀ to q_N",
@@ -231,8 +227,7 @@ def action_sum() -> str:
     return f"The action of the exact motion over half a period is {exact_action():.6f}. Simpson's sums, {text}."
 
 
-@erratum(
-    Kind.AS_READ,
+@as_read(
     "section 4, below (18), second line of p_r",
     "(m/6) [… + (1/h)(q_r − q_l) + …]",
     "(m/6) [… + (4/h)(q_r − q_l) + …]",

@@ -13,7 +13,7 @@ from leastaction.analysis import iteration_matrix, stability
 from leastaction.integrate import integrate
 from leastaction.numbers.precision import mpmath_digits
 from leastaction.papers.galerkin2014.runs import KEPLER, T_END, member, order
-from leastaction.papers.model import Erratum, Kind, erratum
+from leastaction.papers.model import Erratum, Kind, as_read, remark
 from leastaction.papers.typeset import root
 from leastaction.problems import get
 
@@ -89,8 +89,7 @@ def swapped(name: str) -> str:
     )
 
 
-@erratum(
-    Kind.AS_READ,
+@as_read(
     "section 4.3, item 5, iteration matrix of P3N3Q6Gau",
     "both off-diagonal entries 24x(x⁴ − 70x² + 600)/D",
     "one of the two with a minus sign",
@@ -113,8 +112,7 @@ def sign(name: str = "P3N3Q6Gau") -> str:
     )
 
 
-@erratum(
-    Kind.AS_READ,
+@as_read(
     "section 3.1, definition of q̇_d",
     "q̇_d(t) = (1/h) Σ q^ν l_ν(t/h)",
     "q̇_d(t) = (1/h) Σ q^ν l_ν′(t/h)",
@@ -133,8 +131,7 @@ def velocity() -> str:
     )
 
 
-@erratum(
-    Kind.REMARK,
+@remark(
     "section 4.3, item 4, and Figure 4.1, stability of P2N3Q4Lob",
     "stable for |hω| < 2√2: true, but not all",
     "stable for |hω| < 2√2 and for 2√3 < |hω| < 2√6, as the figure itself shows",
@@ -149,8 +146,7 @@ def island() -> str:
     )
 
 
-@erratum(
-    Kind.AS_READ,
+@as_read(
     "section 4.3, items 3 and 5, stability",
     "stable for all q, ω (in both items)",
     "stable for all h, ω",
@@ -167,8 +163,7 @@ def only_the_step() -> str:
     )
 
 
-@erratum(
-    Kind.REMARK,
+@remark(
     "section 5.2, k of the Kepler problem, and section 5.2.1 on the smallest errors",
     "k = 1016.895192894334 for the period 5.0; errors fall not far below 10⁻¹⁰ because of machine precision and "
     "the solver",

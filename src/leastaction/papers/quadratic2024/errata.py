@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from leastaction.analysis.stability import stability
 from leastaction.linear import simpson_first, simpson_second
-from leastaction.papers.model import Erratum, Kind, erratum
+from leastaction.papers.model import Erratum, misprint, remark
 from leastaction.papers.quadratic2024 import tables
 
 Array = NDArray[Any]
@@ -32,11 +32,11 @@ def _size(array: Any) -> float:
 
 
 def _misprint(place: str, says: str, should: str) -> Callable[[Callable[[], str]], Erratum]:
-    return erratum(Kind.MISPRINT, place, says, should, BOTH)
+    return misprint(place, says, should, BOTH)
 
 
 def _remark(place: str, says: str, should: str) -> Callable[[Callable[[], str]], Erratum]:
-    return erratum(Kind.REMARK, place, says, should, BOTH)
+    return remark(place, says, should, BOTH)
 
 
 def discrete_actions(mesh: int) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.integrate import integrate
-from leastaction.papers.model import Erratum, Kind, Options, erratum, order
+from leastaction.papers.model import Erratum, Options, as_read, misprint, order, remark
 from leastaction.papers.top2025 import formulas, tables
 from leastaction.papers.top2025.figures import listed
 from leastaction.papers.top2025.runs import MIDPOINT, RK4, SIMPSON, problem, run
@@ -40,8 +40,7 @@ def _slot(i: int) -> Array:
     )
 
 
-@erratum(
-    Kind.MISPRINT,
+@misprint(
     "Equation (8)",
     "∂L_d/∂q_m = ⅓M(q_ℓ)g_ℓ − …, all four coefficients",
     "twice that, ⅔M(q_ℓ)g_ℓ − …, as (11) needs, for which half of it is added to (10)",
@@ -53,8 +52,7 @@ def half_derivative() -> str:
     )
 
 
-@erratum(
-    Kind.AS_READ,
+@as_read(
     "Equations (9), (10), (12), (14)",
     "∂L_d/∂q_ℓ",
     "∂L_d/∂q_r where the momentum on the right is meant",
@@ -87,7 +85,7 @@ def _along_a_path() -> str:
     )
 
 
-@erratum(Kind.MISPRINT, "Appendix A, the sum", "weights 2/3, 4/3, 2/3", "weights 1/3, 4/3, 1/3, twice those of (27c)")
+@misprint("Appendix A, the sum", "weights 2/3, 4/3, 2/3", "weights 1/3, 4/3, 1/3, twice those of (27c)")
 def sum_of_momenta() -> str:
     s, true = formulas.double_pendulum(), _slot(2) - _slot(0)
     printed = formulas.momentum_sum(s, H, *POINT, weights=(2 / 3, 4 / 3, 2 / 3))
@@ -105,8 +103,7 @@ def _end_of_a_second() -> Array:
     return integrate(data.system, "P6N6Q12Gau", data.q0, data.p0, h=0.01, steps=100).q[-1]
 
 
-@erratum(
-    Kind.MISPRINT,
+@misprint(
     "Appendix A, (27c) and F_q",
     "h/12 and h/6 (h²/12 and h²/6)",
     "h/24 and h/12 (h²/24 and h²/12), as in ∂F_q/∂q and as half of the sum",
@@ -134,13 +131,7 @@ def scheme_27c() -> str:
     )
 
 
-@erratum(
-    Kind.AS_READ,
-    "Appendix A, ∂F_q/∂p",
-    "−½ δ",
-    "−(h/2) δ",
-    "One letter; F_q has (h/2)p, and appendix B is read with the h.",
-)
+@as_read("Appendix A, ∂F_q/∂p", "−½ δ", "−(h/2) δ", "One letter; F_q has (h/2)p, and appendix B is read with the h.")
 def newton_factor() -> str:
     s, data = formulas.double_pendulum(), problem("double-pendulum")
     scheme = formulas.PrintedScheme(s, H)
@@ -155,8 +146,7 @@ def newton_factor() -> str:
     )
 
 
-@erratum(
-    Kind.MISPRINT,
+@misprint(
     "Appendix A, Jacobian",
     "h ∂_δM_γβ(q_m) g_m^β in ∂F_qm/∂q; ∂_δM_αδ g^β in ∂F_q/∂q_m and ∂F_q/∂q, whose free indices do not fit",
     "h ∂_δM_γβ(q) g^β; ∂_γM_αδ g^α",
@@ -179,7 +169,7 @@ def _midpoint_step() -> tuple[Array, Array, Array, Array]:
     return path.q[1], path.p[1], path.q[2], path.p[2]
 
 
-@erratum(Kind.MISPRINT, "Appendix B, F", "second row −(h/2)(p + p_j)", "M(q_m)(q − q_j) − (h/2)(p + p_j), as in (28b)")
+@misprint("Appendix B, F", "second row −(h/2)(p + p_j)", "M(q_m)(q − q_j) − (h/2)(p + p_j), as in (28b)")
 def midpoint_row() -> str:
     s = formulas.double_pendulum()
     left, p_left, right, p = _midpoint_step()
@@ -190,8 +180,7 @@ def midpoint_row() -> str:
     )
 
 
-@erratum(
-    Kind.AS_READ,
+@as_read(
     "Appendix B, momenta",
     "p_{j+1} = −∂L_d/∂q_r",
     "p_{j+1} = +∂L_d/∂q_r",
@@ -208,12 +197,8 @@ def _energy_errors(method: str, mesh: int, lengths: tuple[int, ...]) -> dict[int
     return tables.errors("double-pendulum", method, mesh, lengths)["energy"]
 
 
-@erratum(
-    Kind.AS_READ,
-    "Section 3.2, link lengths",
-    "ℓ = g/ω₀",
-    "ℓ = g/ω₀²",
-    "One exponent, in one place; the numbers of Table 2 have it.",
+@as_read(
+    "Section 3.2, link lengths", "ℓ = g/ω₀", "ℓ = g/ω₀²", "One exponent, in one place; the numbers of Table 2 have it."
 )
 def rod_length() -> str:
     data = problem("double-pendulum")
@@ -231,8 +216,7 @@ def rod_length() -> str:
     )
 
 
-@erratum(
-    Kind.MISPRINT,
+@misprint(
     "Table 2, T = 10³, RK4",
     "7.28·10⁻⁵, 2.11·10⁻⁶, 6.25·10⁻⁸, the errors of T = 1 again",
     "7.42·10⁻², 3.22·10⁻³, 1.03·10⁻⁴, which have the order printed in the row",
@@ -248,8 +232,7 @@ def copied_row() -> str:
     )
 
 
-@erratum(
-    Kind.AS_READ,
+@as_read(
     "Tables 4 and 5, first column, and section 4.2.2",
     "h = 0.05, in all three places",
     "h = 0.02",
@@ -269,7 +252,7 @@ def mislabelled_column() -> str:
     )
 
 
-@erratum(Kind.AS_READ, "Equation (20)", "(2Ic + p_ψ²)/(6Im)", "(2Ic + p_ψ²)/(6I²m)", "One exponent.")
+@as_read("Equation (20)", "(2Ic + p_ψ²)/(6Im)", "(2Ic + p_ψ²)/(6I²m)", "One exponent.")
 def shift() -> str:
     """(20) at t = 0, where ℘(ω₃) = e₃, the least of the roots of 4z³ − g₂z − g₃."""
     data = problem("lagrange-top")
@@ -289,13 +272,7 @@ def shift() -> str:
     )
 
 
-@erratum(
-    Kind.AS_READ,
-    "Equation (24)",
-    "A = (2π)²/t̄",
-    "A = (2π)²/t̄²",
-    "One exponent; with t̄ = 1 the number 4π² is right either way.",
-)
+@as_read("Equation (24)", "A = (2π)²/t̄", "A = (2π)²/t̄²", "One exponent; with t̄ = 1 the number 4π² is right either way.")
 def frequency() -> str:
     """The same motion, twice as slow: t̄ = 2, all angular velocities halved."""
     name = "lagrange-top-cusps-reduced"
@@ -310,8 +287,7 @@ def frequency() -> str:
     )
 
 
-@erratum(
-    Kind.AS_READ,
+@as_read(
     "Section 4.3, before (22)",
     "equation (18c)",
     "equation (18b)",
@@ -329,8 +305,7 @@ def which_equation() -> str:
     )
 
 
-@erratum(
-    Kind.MISPRINT,
+@misprint(
     "Figure 6, caption",
     "θ the precession, φ the nutation",
     "θ the nutation, φ the precession, as everywhere else in the text",
@@ -346,8 +321,7 @@ def named_angles() -> str:
     )
 
 
-@erratum(
-    Kind.REMARK,
+@remark(
     "Figure 7, caption; Table 3, caption",
     "a motion of the looping class, with loops",
     "textbooks call a motion looping if its precession turns back; here it never does. The path crosses itself in "
@@ -364,8 +338,7 @@ def not_loops() -> str:
     )
 
 
-@erratum(
-    Kind.REMARK,
+@remark(
     "Figure 4, caption; section 4.2.2 on energy",
     "RK4's rate exceeds four because errors are high at large steps",
     "it exceeds four at small steps, too, because its energy drifts in proportion to h⁵t",
@@ -381,8 +354,7 @@ def rate_of_rk4() -> str:
     )
 
 
-@erratum(
-    Kind.AS_READ,
+@as_read(
     "Below (20), the constant c",
     "(p_φ − p_ψ cos θ₀)²/(2I sin²θ)",
     "(p_φ − p_ψ cos θ₀)²/(2I sin²θ₀)",
@@ -405,8 +377,7 @@ def not_constant() -> str:
     )
 
 
-@erratum(
-    Kind.AS_READ,
+@as_read(
     "Section 2.3, last sentence",
     "detailed expressions are provided in Appendix B",
     "in Appendix A, as the introduction says",

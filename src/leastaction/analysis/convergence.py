@@ -83,19 +83,10 @@ class Convergence(figures.Drawn, picture=figures.draw_convergence):
 
 @documented()
 def convergence(
-    system: Any,
-    method: str | Method,
-    q0: Any = None,
-    p0: ArrayLike | None = None,
-    *,
-    v0: ArrayLike | None = None,
-    h: Sequence[Any] | None = None,
-    t_end: Any = None,
-    at: At = "nodes",
-    digits: int | None = None,
-    params: Mapping[str, Any] | None = None,
-    exact: Callable[..., Any] | None = None,
-) -> Convergence:
+    system: Any, method: str | Method, q0: Any = None, p0: ArrayLike | None = None, *, v0: ArrayLike | None = None,
+    h: Sequence[Any] | None = None, t_end: Any = None, at: At = "nodes", digits: int | None = None,
+    params: Mapping[str, Any] | None = None, exact: Callable[..., Any] | None = None,
+) -> Convergence:  # fmt: skip
     """Measure the errors of a method over steps h, and the order that they show.
 
     Parameters
@@ -178,19 +169,10 @@ class OrderTable(figures.Drawn, picture=figures.draw_convergence):
 
 @documented()
 def order_table(
-    system: Any,
-    family: Literal["Gau", "Lob"],
-    q0: Any = None,
-    p0: ArrayLike | None = None,
-    *,
-    v0: ArrayLike | None = None,
-    h: Sequence[Any] | None = None,
-    s: Sequence[int] = (1, 2, 3, 4, 5),
-    r: Sequence[int] = (2, 3, 4, 5),
-    t_end: Any = None,
-    at: At = "nodes",
-    digits: int | None = None,
-) -> OrderTable:
+    system: Any, family: Literal["Gau", "Lob"], q0: Any = None, p0: ArrayLike | None = None, *,
+    v0: ArrayLike | None = None, h: Sequence[Any] | None = None, s: Sequence[int] = (1, 2, 3, 4, 5),
+    r: Sequence[int] = (2, 3, 4, 5), t_end: Any = None, at: At = "nodes", digits: int | None = None,
+) -> OrderTable:  # fmt: skip
     """Measure the order of every member with degree in s and nodes in r ≥ s.
 
     Parameters

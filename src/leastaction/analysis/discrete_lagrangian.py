@@ -58,13 +58,9 @@ HALVINGS = 5
 
 @documented()
 def discrete_lagrangian(
-    system: Lagrangian | Quadratic,
-    method: str | Method,
-    h: Any,
-    *,
-    params: Mapping[str, Any] | None = None,
+    system: Lagrangian | Quadratic, method: str | Method, h: Any, *, params: Mapping[str, Any] | None = None,
     digits: int | None = None,
-) -> DiscreteLagrangian:
+) -> DiscreteLagrangian:  # fmt: skip
     """The discrete Lagrangian L_d(q_k, q_{k+1}) of a member at step h, with its derivatives and what follows from
     them.
 
@@ -372,15 +368,9 @@ class DiscreteLagrangian:
         return DiscreteLagrangian(self.system, galerkin(s, gauss(s)), self.h, self.params, self.digits)
 
     def variational_order(
-        self,
-        q0: ArrayLike,
-        *,
-        v0: ArrayLike | None = None,
-        p0: ArrayLike | None = None,
-        h: Sequence[Any] | None = None,
-        t: Any = 0,
-        digits: int = ORDER_DIGITS,
-    ) -> VariationalOrder:
+        self, q0: ArrayLike, *, v0: ArrayLike | None = None, p0: ArrayLike | None = None,
+        h: Sequence[Any] | None = None, t: Any = 0, digits: int = ORDER_DIGITS,
+    ) -> VariationalOrder:  # fmt: skip
         """The order r of |L_d − L_d^exact| = O(h^{r+1}), measured along a motion.
 
         Begin with a velocity, and not at an apsis: where the motion turns, the odd terms of the error vanish, and a

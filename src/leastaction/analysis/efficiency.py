@@ -78,17 +78,10 @@ class Efficiency(figures.Drawn, picture=figures.draw_efficiency):
 
 @documented()
 def efficiency(
-    system: Any,
-    methods: Sequence[str | Method],
-    q0: Any = None,
-    p0: ArrayLike | None = None,
-    *,
-    v0: ArrayLike | None = None,
-    h: Sequence[float] | None = None,
-    t_end: float | None = None,
-    at: At = "nodes",
+    system: Any, methods: Sequence[str | Method], q0: Any = None, p0: ArrayLike | None = None, *,
+    v0: ArrayLike | None = None, h: Sequence[float] | None = None, t_end: float | None = None, at: At = "nodes",
     repeats: int = 5,
-) -> Efficiency:
+) -> Efficiency:  # fmt: skip
     """Measure error against run time for methods and steps.
 
     All runs are repeated in a random order, and the shortest time of each counts. Compile time is not part of it.

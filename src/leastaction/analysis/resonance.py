@@ -78,16 +78,10 @@ class Resonance(figures.Drawn, picture=figures.draw_resonance):
 
 @documented()
 def resonance(
-    system: Lagrangian,
-    method: str | Method,
-    q0: ArrayLike,
-    p0: ArrayLike | None = None,
-    h: Sequence[float] | FloatArray | None = None,
-    *,
-    v0: ArrayLike | None = None,
-    t_end: float,
+    system: Lagrangian, method: str | Method, q0: ArrayLike, p0: ArrayLike | None = None,
+    h: Sequence[float] | FloatArray | None = None, *, v0: ArrayLike | None = None, t_end: float,
     params: Mapping[str, Any] | None = None,
-) -> Resonance:
+) -> Resonance:  # fmt: skip
     """Run a system with each of many steps h, and say at which the energy degrades.
 
     Parameters

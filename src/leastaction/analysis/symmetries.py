@@ -164,14 +164,9 @@ class Symmetries(figures.Drawn, picture=figures.draw_symmetries):
 
 @documented()
 def symmetries(
-    system: Lagrangian,
-    *,
-    params: Mapping[str, Any] | None = None,
-    scale: float | None = None,
-    around: ArrayLike | None = None,
-    path: Path | None = None,
-    seed: int = 0,
-) -> Symmetries:
+    system: Lagrangian, *, params: Mapping[str, Any] | None = None, scale: float | None = None,
+    around: ArrayLike | None = None, path: Path | None = None, seed: int = 0,
+) -> Symmetries:  # fmt: skip
     """Find every affine point symmetry of L, with its conserved momentum; and permutations and reflections of
     coordinates.
 

@@ -51,16 +51,9 @@ def symplectic_matrix(n: int) -> FloatArray:
 
 @documented()
 def symplectic_defect(
-    system: Lagrangian | Quadratic,
-    method: str | Method,
-    q: ArrayLike,
-    p: ArrayLike,
-    h: float,
-    *,
-    steps: int = 1,
-    t0: float = 0.0,
-    params: Mapping[str, Any] | None = None,
-) -> float:
+    system: Lagrangian | Quadratic, method: str | Method, q: ArrayLike, p: ArrayLike, h: float, *, steps: int = 1,
+    t0: float = 0.0, params: Mapping[str, Any] | None = None,
+) -> float:  # fmt: skip
     """‖Φ'ᵀ J Φ' − J‖ (Frobenius) of one step or several: round-off where the method is symplectic.
 
     Where constraints hold, it is measured on their manifold.
@@ -111,16 +104,9 @@ def _require_symplectic(system: Lagrangian | Quadratic) -> None:
 
 @documented()
 def reversibility_defect(
-    system: Lagrangian | Quadratic,
-    method: str | Method,
-    q: ArrayLike,
-    p: ArrayLike,
-    h: float,
-    *,
-    steps: int = 1,
-    t0: float = 0.0,
-    params: Mapping[str, Any] | None = None,
-) -> float:
+    system: Lagrangian | Quadratic, method: str | Method, q: ArrayLike, p: ArrayLike, h: float, *, steps: int = 1,
+    t0: float = 0.0, params: Mapping[str, Any] | None = None,
+) -> float:  # fmt: skip
     """‖Φ_{−h} Φ_h − id‖ (Euclidean) at (q, p): how far steps forward and the same steps back lead away.
 
     Parameters
@@ -171,14 +157,9 @@ class Structure(figures.Drawn, picture=figures.draw_structure):
 
 @documented()
 def structure(
-    system: Lagrangian | Quadratic,
-    methods: str | Method | Sequence[str | Method],
-    q: ArrayLike,
-    p: ArrayLike,
-    h: ArrayLike,
-    *,
-    params: Mapping[str, Any] | None = None,
-) -> Structure:
+    system: Lagrangian | Quadratic, methods: str | Method | Sequence[str | Method], q: ArrayLike, p: ArrayLike,
+    h: ArrayLike, *, params: Mapping[str, Any] | None = None,
+) -> Structure:  # fmt: skip
     """Measure the symplectic and the reversibility defect of one step, for methods and steps h.
 
     Parameters

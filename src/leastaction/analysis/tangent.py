@@ -51,17 +51,9 @@ class Tangent(figures.Drawn, picture=figures.draw_tangent):
 
 @documented()
 def tangent(
-    system: Lagrangian,
-    method: str | Method,
-    q: ArrayLike,
-    p: ArrayLike,
-    h: float,
-    *,
-    steps: int = 1,
-    t0: float = 0.0,
-    params: Mapping[str, Any] | None = None,
-    inputs: Mapping[str, Any] | None = None,
-) -> Tangent:
+    system: Lagrangian, method: str | Method, q: ArrayLike, p: ArrayLike, h: float, *, steps: int = 1, t0: float = 0.0,
+    params: Mapping[str, Any] | None = None, inputs: Mapping[str, Any] | None = None,
+) -> Tangent:  # fmt: skip
     """The exact derivative of some steps, by the state, the parameters and h.
 
     It comes from the linearised discrete equations, not from differences.

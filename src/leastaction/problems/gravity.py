@@ -404,16 +404,11 @@ def sun_and_planets(
     "E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration, second edition, 2006, I.2.4, Table 2.2",
 )
 def outer_solar_system(
-    G: Positive = "2.95912208286e-4",
-    sun: Positive = PLANET_MASSES["sun"],
-    jupiter: Positive = PLANET_MASSES["jupiter"],
-    saturn: Positive = PLANET_MASSES["saturn"],
-    uranus: Positive = PLANET_MASSES["uranus"],
-    neptune: Positive = PLANET_MASSES["neptune"],
-    pluto: Positive = PLANET_MASSES["pluto"],
-    q0: Vector = PLANET_PLACES,
-    v0: Vector = PLANET_SPEEDS,
-) -> Parts:
+    G: Positive = "2.95912208286e-4", sun: Positive = PLANET_MASSES["sun"],
+    jupiter: Positive = PLANET_MASSES["jupiter"], saturn: Positive = PLANET_MASSES["saturn"],
+    uranus: Positive = PLANET_MASSES["uranus"], neptune: Positive = PLANET_MASSES["neptune"],
+    pluto: Positive = PLANET_MASSES["pluto"], q0: Vector = PLANET_PLACES, v0: Vector = PLANET_SPEEDS,
+) -> Parts:  # fmt: skip
     """From the places q0 with the velocities v0, each of 18 numbers, body after body."""
     masses = (sun, jupiter, saturn, uranus, neptune, pluto)
     return Parts(

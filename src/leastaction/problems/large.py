@@ -122,15 +122,10 @@ def n_body(
 
 
 def lattice(
-    edges: ArrayLike,
-    potential: Callable[..., Any],
-    *,
-    n: int | None = None,
-    masses: ArrayLike = 1.0,
-    onsite: Callable[..., Any] | None = None,
-    params: Mapping[str, Any] | None = None,
+    edges: ArrayLike, potential: Callable[..., Any], *, n: int | None = None, masses: ArrayLike = 1.0,
+    onsite: Callable[..., Any] | None = None, params: Mapping[str, Any] | None = None,
     onsite_params: Mapping[str, Any] | None = None,
-) -> Sum:
+) -> Sum:  # fmt: skip
     """Masses joined along the edges of a graph.
 
     L = Σ_i (½ m_i v_i² − U(q_i)) − Σ_{(i, j)} V(q_j − q_i)

@@ -181,31 +181,17 @@ class Problem:
     """
 
     def __init__(
-        self,
-        name: str,
-        title: str,
-        description: str,
-        source: str,
-        *,
-        lagrangian: Callable[..., Any],
-        force: Callable[..., Any] | None = None,
-        dissipation: Callable[..., Any] | None = None,
-        constraints: Callable[..., Any] | None = None,
-        inputs: Mapping[str, Any] | None = None,
-        q0: tuple[Any, ...],
-        p0: tuple[Any, ...],
-        params: Mapping[str, Any] | None = None,
-        settings: Mapping[str, Any],
+        self, name: str, title: str, description: str, source: str, *, lagrangian: Callable[..., Any],
+        force: Callable[..., Any] | None = None, dissipation: Callable[..., Any] | None = None,
+        constraints: Callable[..., Any] | None = None, inputs: Mapping[str, Any] | None = None, q0: tuple[Any, ...],
+        p0: tuple[Any, ...], params: Mapping[str, Any] | None = None, settings: Mapping[str, Any],
         invariants: Mapping[str, Callable[[Arithmetic, Any, Components, Components], Any]] | None = None,
-        solution: Callable[[Data], ExactMotion] | None = None,
-        period: Any = None,
-        period_of: str = "the motion",
-        matrices: Callable[[Any], tuple[Any, Any]] | None = None,
-        reduced: Callable[[Problem], Any] | None = None,
+        solution: Callable[[Data], ExactMotion] | None = None, period: Any = None, period_of: str = "the motion",
+        matrices: Callable[[Any], tuple[Any, Any]] | None = None, reduced: Callable[[Problem], Any] | None = None,
         reference: tuple[Any, tuple[Any, ...], tuple[Any, ...]] | None = None,
         moving_reference: tuple[Any, tuple[Any, ...], tuple[Any, ...]] | None = None,
         places: tuple[tuple[Any, tuple[Any, ...]], ...] = (),
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.name, self.title, self.description, self.source = name, title, description, source
         if params is None:  # the settings that the functions ask for
             functions = [f for f in (lagrangian, force, dissipation, constraints) if f is not None]

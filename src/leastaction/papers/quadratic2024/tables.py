@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from leastaction.integrate import integrate
 from leastaction.linear import Quadratic
 from leastaction.numbers.arrays import FloatArray
-from leastaction.papers.model import Cell, Options, PublishedTable, error_cells
+from leastaction.papers.model import Cell, Options, PublishedTable, error_cells, published
 from leastaction.results.path import Path
 
 OMEGA_0 = 2 * math.pi  # so that t̄ = 1 s
@@ -26,32 +26,7 @@ METHODS = ("Newmark", "RK4", "Simpson")
 MESHES = (10, 20, 40)  # steps per t̄
 
 # {(t̄'s, variable, method): errors with 10, 20, 40 steps per t̄, order}, as printed
-TABLE_2: dict[tuple[int, str, str], tuple[str, str, str, str]] = {
-    (1, "p", "Newmark"): ("7.51e-2", "2.30e-2", "6.06e-3", "1.81"),
-    (1, "p", "RK4"): ("1.39e-2", "8.00e-4", "5.40e-5", "4.01"),
-    (1, "p", "Simpson"): ("6.40e-4", "4.16e-5", "2.57e-6", "3.98"),
-    (1, "q", "Newmark"): ("3.42e-1", "9.61e-2", "2.51e-2", "1.88"),
-    (1, "q", "RK4"): ("4.83e-2", "3.40e-3", "2.00e-4", "3.91"),
-    (1, "q", "Simpson"): ("2.01e-3", "1.41e-4", "8.76e-6", "3.92"),
-    (10, "p", "Newmark"): ("2.73e-1", "2.06e-1", "7.82e-1", "0.90"),
-    (10, "p", "RK4"): ("8.22e-2", "9.90e-3", "1.37e-2", "1.29"),
-    (10, "p", "Simpson"): ("7.20e-3", "4.33e-4", "2.68e-5", "4.03"),
-    (10, "q", "Newmark"): ("6.94e-1", "6.57e-1", "2.44e-1", "0.75"),
-    (10, "q", "RK4"): ("2.84e-1", "3.29e-2", "1.57e-2", "2.09"),
-    (10, "q", "Simpson"): ("2.35e-2", "1.41e-3", "9.06e-5", "4.01"),
-    (100, "p", "Newmark"): ("5.21e-1", "4.92e-1", "2.23e-1", "0.61"),
-    (100, "p", "RK4"): ("1.08e-1", "7.86e-2", "6.40e-3", "2.03"),
-    (100, "p", "Simpson"): ("7.05e-2", "4.39e-3", "2.72e-4", "4.01"),
-    (100, "q", "Newmark"): ("1.02", "9.64e-1", "6.65e-1", "0.31"),
-    (100, "q", "RK4"): ("3.28e-1", "2.650e-1", "2.16e-2", "1.96"),
-    (100, "q", "Simpson"): ("2.37e-1", "1.47e-2", "9.14e-4", "4.01"),
-    (1000, "p", "Newmark"): ("5.45e-1", "5.51e-1", "5.48e-1", "0.00"),
-    (1000, "p", "RK4"): ("3.26e-1", "1.19e-1", "5.95e-2", "1.23"),
-    (1000, "p", "Simpson"): ("1.90e-1", "4.38e-2", "2.74e-3", "3.06"),
-    (1000, "q", "Newmark"): ("1.02", "1.03", "1.03", "0.01"),
-    (1000, "q", "RK4"): ("5.81e-1", "3.97e-1", "2.00e-1", "0.77"),
-    (1000, "q", "Simpson"): ("6.38e-1", "1.47e-1", "9.22e-3", "3.06"),
-}
+TABLE_2 = published("quadratic 2")
 
 _CUT = "cut to four decimals and padded with zeros"
 _SPOILED = (

@@ -6,63 +6,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from leastaction.papers.model import Cell, Options, PublishedTable, error_cells
+from leastaction.papers.model import Cell, Options, Published, PublishedTable, error_cells, published
 from leastaction.papers.top2025 import long_runs
 from leastaction.papers.top2025.long_runs import Errors, LongRun, all_errors
-from leastaction.papers.top2025.runs import METHODS, MIDPOINT, PAPER_DIGITS, RK4, SIMPSON
+from leastaction.papers.top2025.runs import METHODS, PAPER_DIGITS, RK4
 
-Published = dict[tuple[int, str], tuple[str, str, str, str]]
 Found = dict[tuple[str, int], Errors]  # by method and mesh
 
 SHORT = 10  # lengths up to this are seconds of work with 64 digits
 _LONG: dict[Any, Found] = {}  # Tables 4 and 5 share their runs
 
 # {(length, method): errors at three steps, order}, as printed.
-TABLE_2: Published = {
-    (1, MIDPOINT): ("7.61e-4", "2.09e-4", "5.35e-5", "1.92"),
-    (1, RK4): ("7.28e-5", "2.11e-6", "6.25e-8", "5.09"),
-    (1, SIMPSON): ("8.09e-6", "4.94e-7", "3.07e-8", "4.02"),
-    (10, MIDPOINT): ("8.31e-4", "2.29e-4", "5.78e-5", "1.92"),
-    (10, RK4): ("1.04e-3", "3.41e-5", "1.08e-6", "4.96"),
-    (10, SIMPSON): ("8.83e-6", "5.47e-7", "3.42e-8", "4.01"),
-    (100, MIDPOINT): ("8.33e-4", "2.35e-4", "5.92e-5", "1.91"),
-    (100, RK4): ("9.58e-3", "3.25e-4", "1.03e-5", "4.93"),
-    (100, SIMPSON): ("9.75e-6", "5.96e-7", "3.71e-8", "4.02"),
-    (1000, MIDPOINT): ("8.33e-4", "2.35e-4", "5.92e-5", "1.91"),
-    (1000, RK4): ("7.28e-5", "2.11e-6", "6.25e-8", "4.75"),
-    (1000, SIMPSON): ("9.78e-6", "5.98e-7", "3.72e-8", "4.02"),
-    (10000, MIDPOINT): ("8.33e-4", "2.35e-4", "5.92e-5", "1.91"),
-    (10000, RK4): ("2.90e-1", "2.88e-2", "1.03e-3", "4.07"),
-    (10000, SIMPSON): ("9.78e-6", "5.98e-7", "3.72e-8", "4.02"),
-}
-TABLE_4: Published = {
-    (1, MIDPOINT): ("1.53e-1", "3.70e-2", "9.21e-3", "2.03"),
-    (1, RK4): ("2.84e-3", "1.66e-4", "1.01e-5", "4.07"),
-    (1, SIMPSON): ("2.66e-4", "1.64e-5", "1.02e-6", "4.01"),
-    (10, MIDPOINT): ("3.22e0", "5.48e-1", "1.21e-1", "2.37"),
-    (10, RK4): ("9.32e-2", "3.72e-3", "1.71e-4", "4.55"),
-    (10, SIMPSON): ("1.61e-3", "9.46e-5", "5.81e-6", "4.06"),
-    (100, MIDPOINT): ("2.10e1", "2.10e1", "2.11e0", "1.66"),
-    (100, RK4): ("2.10e1", "2.36e-1", "7.31e-3", "5.74"),
-    (100, SIMPSON): ("1.62e-2", "9.41e-4", "5.77e-5", "4.07"),
-    (1000, MIDPOINT): ("2.10e1", "2.10e1", "2.10e1", "0.00"),
-    (1000, RK4): ("2.10e1", "2.10e1", "8.41e-1", "2.32"),
-    (1000, SIMPSON): ("1.79e-1", "9.45e-3", "5.77e-4", "4.14"),
-}
-TABLE_5: Published = {
-    (1, MIDPOINT): ("1.02e-5", "2.60e-6", "6.52e-7", "1.99"),
-    (1, RK4): ("6.73e-7", "4.47e-8", "2.87e-9", "3.94"),
-    (1, SIMPSON): ("3.56e-8", "2.20e-9", "1.37e-10", "4.01"),
-    (10, MIDPOINT): ("1.02e-5", "2.60e-6", "6.52e-7", "1.99"),
-    (10, RK4): ("1.28e-6", "4.47e-8", "2.87e-9", "4.40"),
-    (10, SIMPSON): ("3.56e-8", "2.20e-9", "1.37e-10", "4.01"),
-    (100, MIDPOINT): ("1.02e-5", "2.60e-6", "6.52e-7", "1.99"),
-    (100, RK4): ("1.32e-5", "4.30e-7", "1.37e-8", "4.96"),
-    (100, SIMPSON): ("3.58e-8", "2.20e-9", "1.37e-10", "4.01"),
-    (1000, MIDPOINT): ("1.02e-5", "2.60e-6", "6.52e-7", "1.99"),
-    (1000, RK4): ("1.28e-4", "4.30e-6", "1.37e-7", "4.93"),
-    (1000, SIMPSON): ("3.64e-8", "2.20e-9", "1.37e-10", "4.02"),
-}
+TABLE_2 = published("top 2")
+TABLE_4 = published("top 4")
+TABLE_5 = published("top 5")
 
 PENDULUM_MESHES = (25, 50, 100)  # steps in a second
 TOP_MESHES = (50, 100, 200)  # steps in a nutation period

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -526,4 +527,8 @@ def momenta(system: Any, params: Mapping[str, Any]) -> Mapping[str, looks.Invari
         found = symmetries(system.expanded(), params=params)
     except (ArithmeticError, ValueError):
         return {}
-    return {one.formula: lambda q, p, params, one=one: one.momentum(q, p) for one in found}
+
+    def momentum(one: Symmetry, q: Any, p: Any, params: Mapping[str, Any]) -> FloatArray:
+        return one.momentum(q, p)
+
+    return {one.formula: partial(momentum, one) for one in found}

@@ -61,7 +61,7 @@ import sympy as sp
 
 from leastaction.numbers.formulas import Arithmetic
 from leastaction.numbers.symbolic import symbolic, symbolic_vector
-from leastaction.problems.problem import Data, ExactMotion, Number, Parts, Positive, Vector, catalogued
+from leastaction.problems.problem import Data, ExactMotion, Number, Parts, Positive, Vector, catalogued, listed
 
 BOUND = "A particle attracted by a fixed centre with the force k/r²; a bound orbit is an ellipse."
 KEPLER = "Ober-Blöbaum and Saake 2014, section 5.2, eq. (5.3)"
@@ -223,42 +223,6 @@ def invariants(dimensions: int) -> dict[str, Any]:
 
 
 EQUAL, PYTHAGOREAN = (1, 1, 1), (3, 4, 5)
-# a, b and T of the orbits that begin in a row.
-IN_A_ROW = {
-    "butterfly": ("0.3068934204643792258356661312786", "0.1255065670152831518459733639392",
-                  "6.234674838727808775392912565379"),
-    "moth": ("0.4644451728180666818221407827175", "0.3960600146528147819278081482380",
-             "14.89430517504212372266816894112"),
-    "yin-yang": ("0.5139385374603281043296234925746", "0.3047359193468461147514074061212",
-                 "17.32883401861623713767496459188"),
-}  # fmt: skip
-# q and p of the Pythagorean problem at t = 3, after the first close pass.
-PYTHAGOREAN_AT_3 = (
-    ("0.37119923299594228", "-0.0854782316465062754", "-1.45387091903911382",
-     "0.0377234960418016068", "0.940377195433725686", "0.0211081421544624798"),
-    ("2.81520557245892374", "-10.5308222993715223", "0.442013721899516021",
-     "2.62572215477972295", "-3.25721929435843976", "7.90510014459179934"),
-)  # fmt: skip
-
-# Of the masses 3 and 4; the mass 5 is where the centre of mass stays at rest.
-LATER = (
-    (10, ("0.7784804101380854931090928104211614736434803", "0.1413923002900861686167927708724562554154744",
-         "-2.0250924779781985861603583754525798173646470", "0.0972193841460583965024714916513109209603540")),
-    (20, ("3.0042926366963992054477232424173616099578247", "0.5119252350246858655976826453423301256919132",
-         "-1.3886265375108953924555291859798279953316177", "-0.4704760502527221681279461508363538462388880")),
-    (30, ("0.856340498897316071067973568378090240495124", "2.287093663696249937070844641159650904656594",
-         "-0.877983879031849956839638775981797656676210", "-0.865963827715747153360836084184356111367020")),
-    (40, ("-0.62200369180109712225625074534529391035883", "1.85831815789977275285740531263585895575272",
-         "0.17354455681643980011214821163693478969674", "-2.36841044328316416792227128984882159291398")),
-    (50, ("-2.70146140926552472522371055415103815343", "-3.79722268272244799632575404802190171234",
-         "1.50593819242068106663534704026482942920", "0.96081342493837606430765139207822819395")),
-    (60, ("0.743807500118082915421967315020206950", "1.939947951094863299431044540122341620",
-         "0.264010334686256538944149612397817494", "-0.731624394869963716818894950601199127")),
-    (70, ("6.93346359901188729033469620354888062", "20.26180430595171413836723483042258020",
-         "-2.00300600260598408676059458655022570", "-6.87246343582454484560749771681920350")),
-)  # fmt: skip
-
-
 # Of the figure eight: places of the first body, velocity of the third, which is at the centre, and the period.
 EIGHT = ("0.97000435669734", "-0.24308753153583", "-0.93240737144104", "-0.86473146092102", "6.32591398292621")
 
@@ -277,19 +241,19 @@ ROWS = "Šuvakov and Dmitrašinović 2013"
 @catalogued("Butterfly", ROW.format("butterfly"), ROWS)
 def butterfly() -> Parts:
     """The orbit I.A.1 of Šuvakov and Dmitrašinović."""
-    return _in_a_row(*IN_A_ROW["butterfly"])
+    return _in_a_row("butterfly")
 
 
 @catalogued("Moth", ROW.format("moth"), ROWS)
 def moth() -> Parts:
     """The orbit I.B.1 of Šuvakov and Dmitrašinović."""
-    return _in_a_row(*IN_A_ROW["moth"])
+    return _in_a_row("moth")
 
 
 @catalogued("Yin-yang", ROW.format("yin-yang"), ROWS)
 def yin_yang() -> Parts:
     """The orbit II.C.2a of Šuvakov and Dmitrašinović."""
-    return _in_a_row(*IN_A_ROW["yin-yang"])
+    return _in_a_row("yin-yang")
 
 
 @catalogued(
@@ -299,6 +263,7 @@ def yin_yang() -> Parts:
 )
 def pythagorean() -> Parts:
     """Masses 3, 4, 5 at rest at the corners of a triangle with these sides."""
+    after = listed("pythagorean: q and p at t = 3, after the first close pass")
     return Parts(
         lagrangian=lambda q, v: attraction(q, v, 1, PYTHAGOREAN, 2),
         q0=(1, 3, -2, -1, 1, -1),
@@ -306,18 +271,19 @@ def pythagorean() -> Parts:
         invariants=invariants(2),
         period=1,
         period_of="about the time in which the bodies fall towards each other; the motion has none",
-        reference=(3, *PYTHAGOREAN_AT_3),
-        places=tuple((t, _with_the_third(tuple(map(symbolic, q)))) for t, q in LATER),
+        reference=(3, after[:6], after[6:]),
+        places=tuple((t, _with_the_third(t)) for t in range(10, 80, 10)),
     )
 
 
-def _with_the_third(q: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The places of the masses 3, 4 and 5 from those of the first two."""
+def _with_the_third(t: int) -> tuple[Any, ...]:
+    """The places of the masses 3, 4 and 5 at this time; the mass 5 is where the centre of mass stays at rest."""
+    q = tuple(map(symbolic, listed(f"pythagorean: q of the masses 3 and 4 at t = {t}")))
     return (*q, *(-(3 * q[k] + 4 * q[k + 2]) / 5 for k in range(2)))
 
 
-def _in_a_row(*numbers: str) -> Parts:
-    a, b, period = (symbolic(number) for number in numbers)
+def _in_a_row(name: str) -> Parts:
+    a, b, period = map(symbolic, listed(f"{name}: a, b and T"))
     return _closed((-1, 0, 1, 0, 0, 0), (a, b, a, b, -2 * a, -2 * b), period)
 
 
@@ -330,18 +296,6 @@ STAR_MASSES = tuple(range(1, 8))
 STAR_PLACES = (3, 3, 3, -3, -1, 2, -3, 0, 2, 0, -2, -4, 2, 4)
 STAR_SPEEDS = (0, 0, 0, 0, 0, 0, 0, "-5/4", 0, 1, "7/4", 0, "-3/2", 0)
 
-# x_1 … x_7, y_1 … y_7 and their velocities at t = 3.
-STARS_AT_3 = """
- 0.3706139143970502  3.237284092057233  -3.222559032418324   0.6597091455775310
- 0.3425581707156584  1.562172101400631  -0.7003092922212495
--3.943437585517392  -3.271380973972550   5.225081843456543  -2.590612434977470
- 1.198213693392275  -0.2429682344935824  1.091449240428980
- 3.417003806314313   1.354584501625501  -2.590065597810775   2.025053734714242
--1.155815100160448  -0.8072988170223021  0.5952396354208710
--3.741244961234010   0.3773459685750630  0.9386858869551073  0.3667922227200571
--0.3474046353808490  2.344915448180937  -1.947020434263292
-"""
-
 
 @catalogued(
     "Pleiades",
@@ -351,7 +305,9 @@ STARS_AT_3 = """
 def pleiades(q0: Vector = STAR_PLACES, v0: Vector = STAR_SPEEDS) -> Parts:
     """From the places q0 with the velocities v0, each of 14 numbers, star after star."""
     usual = all(x == symbolic(y) for x, y in zip(q0 + v0, STAR_PLACES + STAR_SPEEDS, strict=True))
-    x, y, vx, vy = ([symbolic(number) for number in STARS_AT_3.split()[7 * k : 7 * k + 7]] for k in range(4))
+    x, y, vx, vy = np.reshape(
+        [symbolic(number) for number in listed("pleiades: x, y and their velocities at t = 3")], (4, 7)
+    )
     place = tuple(z for pair in zip(x, y, strict=True) for z in pair)
     push = tuple(m * z for m, *pair in zip(STAR_MASSES, vx, vy, strict=True) for z in pair)
     return Parts(
@@ -372,24 +328,7 @@ PLANET_MASSES = {
     "neptune": "0.0000517759138449",
     "pluto": "1/130000000",
 }
-# fmt: off
-PLANET_PLACES = (
-    0, 0, 0,
-    "-3.5023653", "-3.8169847", "-1.5507963",
-    "9.0755314", "-3.0458353", "-1.6483708",
-    "8.3101420", "-16.2901086", "-7.2521278",
-    "11.4707666", "-25.7294829", "-10.8169456",
-    "-15.5387357", "-25.2225594", "-3.1902382",
-)
-PLANET_SPEEDS = (
-    0, 0, 0,
-    "0.00565429", "-0.00412490", "-0.00190589",
-    "0.00168318", "0.00483525", "0.00192462",
-    "0.00354178", "0.00137102", "0.00055029",
-    "0.00288930", "0.00114527", "0.00039677",
-    "0.00276725", "-0.00170702", "-0.00136504",
-)
-# fmt: on
+PLANET_PLACES, PLANET_SPEEDS = (listed(f"outer solar system: {what}") for what in ("places", "speeds"))
 
 
 def sun_and_planets(

@@ -44,7 +44,7 @@ import sympy as sp
 from leastaction.numbers.formulas import Arithmetic
 from leastaction.numbers.symbolic import symbolic
 from leastaction.problems.pendulums import swing_motion
-from leastaction.problems.problem import Count, Data, ExactMotion, Number, Parts, Positive, catalogued, turning
+from leastaction.problems.problem import Count, Data, ExactMotion, Number, Parts, Positive, catalogued, listed, turning
 
 
 def weight(q: Any, v: Any, m: Any, g: Any) -> Any:
@@ -318,19 +318,11 @@ SQUEEZER = {
     "ss": "35e-3", "sa": "1874e-5", "sb": "1043e-5", "sc": "18e-3", "sd": "2e-2", "ta": "2308e-5", "tb": "916e-5",
     "u": "4e-2", "ua": "1228e-5", "ub": "449e-5", "zf": "2e-2", "zt": "4e-2", "fa": "1421e-5",
 }  # fmt: skip
-SQUEEZER_START = (
-    "-0.0617138900142764496358948458001", 0, "0.455279819163070380255912382449", "0.222668390165885884674473185609",
-    "0.487364979543842550225598953530", "-0.222668390165885884674473185609", "1.23054744454982119249735015568",
-)  # fmt: skip
+SQUEEZER_START = listed("squeezer: start")
 # q and q̇ at t = 0.03, as printed: computed there by PSIDE with tolerances of 10⁻¹⁴.
-PLACES_AT_THE_END = (
-    15.81077119629904, -15.75637105984298, 0.04082224013073101, -0.5347301163226948, 0.5244099658805304,
-    0.5347301163226948, 1.048080741042263,
-)  # fmt: skip
-SPEEDS_AT_THE_END = (
-    1139.920302151208, -1424.379294994111, 11.03291221937134, 19.29337464421385, 0.5735699284790808, -19.29337464421385,
-    0.3231791658026955,
-)  # fmt: skip
+PLACES_AT_THE_END, SPEEDS_AT_THE_END = (
+    tuple(map(float, listed(f"squeezer: {what} at t = 0.03"))) for what in ("places", "speeds")
+)
 
 
 def seven_bodies(q: Any, v: Any, **c: Any) -> Any:

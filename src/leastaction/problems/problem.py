@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial, wraps
+from importlib import resources
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
@@ -30,6 +31,12 @@ Number: TypeAlias = Any
 Vector: TypeAlias = Any
 Count: TypeAlias = Any
 Parts = dict[str, Any]  # arguments of Problem
+
+
+def listed(name: str) -> tuple[str, ...]:
+    """The numbers of this name in numbers.txt, as text, which is exact."""
+    text = resources.files("leastaction.problems").joinpath("numbers.txt").read_text(encoding="utf-8")
+    return tuple(text.split(f"[{name}]\n")[1].split("\n\n")[0].split())
 
 
 @dataclass(frozen=True)

@@ -226,10 +226,10 @@ class Problem:
             self.invariants["energy"] = Energy(self.system, self.exact_params)
         for key, formula in (invariants or {}).items():
             self.invariants[key] = Formula(formula, self.exact_params)
-        self.matrices = None
+        self.matrices: Any = None
         if matrices is not None:
             self.matrices = tuple(np.array(Z, float) for Z in matrices(SimpleNamespace(**self.params)))
-        self.reduced = None if reduced is None else reduced(self)
+        self.reduced: Any = None if reduced is None else reduced(self)
         self.period_of = period_of
         self._solution, self._period = solution, period
         self.exact_reference = reference
@@ -245,7 +245,7 @@ class Problem:
         self.places = tuple((to_float(t), np.array([to_float(x) for x in q])) for t, q in places)
         self._motions: dict[int, ExactMotion] = {}
         known = self._motion(DOUBLE_DIGITS).period if period is None and solution is not None else period
-        self.period = None if known is None else to_float(known)
+        self.period: Any = None if known is None else to_float(known)
 
     @property
     def has_exact(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -13,7 +14,7 @@ from leastaction.analysis import iteration_matrix, stability
 from leastaction.integrate import integrate
 from leastaction.numbers.precision import mpmath_digits
 from leastaction.papers.galerkin2014.runs import KEPLER, T_END, member, order
-from leastaction.papers.model import Erratum, Kind, as_read, remark
+from leastaction.papers.model import as_read, misprint, remark
 from leastaction.papers.typeset import root
 from leastaction.problems import get
 
@@ -192,29 +193,19 @@ def period() -> str:
     )
 
 
+SWAPPED = {  # as it is said of each: what stands above and below the diagonal
+    "P2N2Q4Gau": (3, "−12x(x² − 12)/D above, 12x(x² − 12)/D below", "12x(x² − 12)/D above, −12x(x² − 12)/D below"),
+    "P2N3Q4Lob": (4, "(24x − 3x³)/(x² + 24) above, −x(x⁴ − 36x² + 288)/(12x² + 288) below", "the two exchanged"),
+    "P3N4Q6Lob": (6, "6x(x⁴ − 40x² + 300)/D above, x(x⁶ − 144x⁴ + 5760x² − 43200)/(24D) below", "the two exchanged"),
+}
 ERRATA = [
-    Erratum(
-        Kind.MISPRINT,
-        "section 4.3, item 3, iteration matrix of P2N2Q4Gau",
-        "off-diagonal entries −12x(x² − 12)/D above, 12x(x² − 12)/D below, for the order (p, ωq)",
-        "12x(x² − 12)/D above, −12x(x² − 12)/D below; the one in the text is for the order (ωq, p)",
-        lambda: swapped("P2N2Q4Gau"),
-    ),
-    Erratum(
-        Kind.MISPRINT,
-        "section 4.3, item 4, iteration matrix of P2N3Q4Lob",
-        "off-diagonal entries (24x − 3x³)/(x² + 24) above, −x(x⁴ − 36x² + 288)/(12x² + 288) below, for the order "
-        "(p, ωq)",
-        "the two exchanged; the one in the text is for the order (ωq, p)",
-        lambda: swapped("P2N3Q4Lob"),
-    ),
-    Erratum(
-        Kind.MISPRINT,
-        "section 4.3, item 6, iteration matrix of P3N4Q6Lob",
-        "off-diagonal entries 6x(x⁴ − 40x² + 300)/D above, x(x⁶ − 144x⁴ + 5760x² − 43200)/(24D) below, for the order "
-        "(p, ωq)",
-        "the two exchanged; the one in the text is for the order (ωq, p)",
-        lambda: swapped("P3N4Q6Lob"),
+    *(
+        misprint(
+            f"section 4.3, item {item}, iteration matrix of {name}",
+            f"off-diagonal entries {says}, for the order (p, ωq)",
+            f"{should}; the one in the text is for the order (ωq, p)",
+        )(partial(swapped, name))
+        for name, (item, says, should) in SWAPPED.items()
     ),
     sign,
     only_the_step,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +18,8 @@ from leastaction.integrate import integrate
 from leastaction.linear import Quadratic
 from leastaction.numbers.arrays import FloatArray
 from leastaction.papers.model import Cell, Options, PublishedTable, error_cells, published
+from leastaction.problems import get
+from leastaction.problems.problem import Problem
 from leastaction.results.path import Path
 
 OMEGA_0 = 2 * math.pi  # so that t̄ = 1 s
@@ -52,10 +55,16 @@ DISAGREEMENTS: dict[tuple[int, str, str, int], str] = {
 }
 
 
-def system(m1: float = 1.0, m2: float = 1.0, l: float = GRAVITY / OMEGA_0**2, g: float = GRAVITY) -> Quadratic:
+@cache
+def _problem(m2: float = 1.0) -> Problem:
+    return get("linear-double-pendulum", m2=m2)
+
+
+@cache
+def system(m2: float = 1.0) -> Quadratic:
     """M and K of equation (48), l₁ = l₂ = l."""
-    M = l**2 * np.array([[m1 + m2, m2], [m2, m2]])
-    return Quadratic(M, g * l * np.array([m1 + m2, m2]))
+    M, K = _problem(m2).matrices
+    return Quadratic(M, np.diag(K))
 
 
 def frequencies(mu: float = 1.0, omega_0: float = OMEGA_0) -> tuple[float, float]:
@@ -65,16 +74,8 @@ def frequencies(mu: float = 1.0, omega_0: float = OMEGA_0) -> tuple[float, float
 
 
 def exact(t: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """q and p at t for equal masses, from Q0 at rest: the two modes (50) in closed form.
-
-    q = (π/12) ((cos ω₂t − cos ω₁t)/√2, cos ω₁t + cos ω₂t), and p = M q̇.
-    """
-    w1, w2 = frequencies()
-    t = np.asarray(t, dtype=float)
-    c1, c2, s1, s2 = np.cos(w1 * t), np.cos(w2 * t), w1 * np.sin(w1 * t), w2 * np.sin(w2 * t)
-    q = np.pi / 12 * np.stack([(c2 - c1) / np.sqrt(2), c1 + c2], axis=-1)
-    v = np.pi / 12 * np.stack([(s1 - s2) / np.sqrt(2), -s1 - s2], axis=-1)
-    return q, v @ system().M
+    """q and p at t for equal masses, from Q0 at rest: the two modes (50) in closed form."""
+    return _problem().exact(t)
 
 
 def run(method: str, h: float, steps: int) -> Path:

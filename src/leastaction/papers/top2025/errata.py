@@ -295,7 +295,6 @@ def frequency() -> str:
 )
 def which_equation() -> str:
     data = problem("lagrange-top-cusps")
-    assert data.reduced is not None
     q, p = data.exact(0.3)
     v = data.system.velocity(q, p)
     printed = data.reduced.rhs(np.array([q[0], q[1], v[1]]))[2]
@@ -312,7 +311,6 @@ def which_equation() -> str:
 )
 def named_angles() -> str:
     data = problem("lagrange-top")
-    assert data.period is not None
     q, _ = data.exact(np.linspace(0, 10 * data.period, 4001))
     return (
         f"Over ten periods of the motion of Table 3 θ swings between {q[:, 1].min():.3f} and {q[:, 1].max():.3f} rad, "
@@ -329,7 +327,6 @@ def named_angles() -> str:
 )
 def not_loops() -> str:
     data = problem("lagrange-top")
-    assert data.period is not None
     q, p = data.exact(np.linspace(0, data.period, 2001))
     rate = data.system.velocity(q, p)[:, 0]
     return (
@@ -363,7 +360,6 @@ def rate_of_rk4() -> str:
 def not_constant() -> str:
     """c of (20) with θ in the denominator, along the exact motion."""
     data = problem("lagrange-top")
-    assert data.period is not None
     c = data.params
     q, p = data.exact(np.linspace(0, data.period, 201))
     I, m, x0 = c["I"], c["m"] * c["g"] * c["l"] / c["I"], math.cos(data.q0[1])

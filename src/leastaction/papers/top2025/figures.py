@@ -452,7 +452,6 @@ def _fine_nutation() -> tuple[FloatArray, FloatArray]:
 @redrawn("12", "The top with cusps over five nutations, in space")
 def figure_12(options: Options) -> Redrawn:
     top = problem(WHOLE)
-    assert top.reduced is not None and top.period is not None
     periods = np.linspace(0, 5, 2001)
     phi, theta, xi = top.reduced.exact(periods * top.period).T
     figure = axis_path(periods, phi, theta, top.params["l"])

@@ -106,7 +106,7 @@ def described(cls: type[T]) -> type[T]:
 
 
 def _kind(annotation: str) -> str:
-    return re.sub(r"^FloatArray$|^NDArray\[np\.float64\]$", "ndarray", annotation)
+    return re.sub(r"\bFloatArray\b|NDArray\[np\.\w+\]", "ndarray", annotation)
 
 
 def documented(*names: str) -> Callable[[T], T]:

@@ -27,11 +27,6 @@ ROUND_OFF = 16 * np.finfo(float).eps  # times the root of the number of steps: w
 class Kept:
     """One constant of the motion along a run.
 
-    Attributes
-    ----------
-    values : ndarray, shape (K,)
-        J at the stored times. Where a force acts, without what the force brought: p·ξ(q) − ∫ F·ξ dt, or E − W.
-
     Examples
     --------
     >>> import numpy as np, leastaction as la
@@ -43,7 +38,7 @@ class Kept:
     """
 
     name: Annotated[str, "What it is."]
-    values: FloatArray
+    values: Annotated[FloatArray, "shape (K,)", "J less what a force brought: p·ξ(q) − ∫ F·ξ dt, or E − W."]
     size: Annotated[float, "How large its terms are: max Σ |p_i (A q + b)_i|; of the energy, max |p·v| + |L|."]
     drift: Annotated[float, "max |J − J₀| / size."]
     exactly: Annotated[bool, "Whether the drift is round-off."]

@@ -32,15 +32,6 @@ class Convergence(figures.Drawn, picture=figures.draw_convergence):
     """Errors of a method over steps h, and the order that they show. `la.analysis.convergence` gives it.
 
     `plot` draws errors over h, log–log, with the fitted line. Hollow points were left out of the fit.
-
-    Attributes
-    ----------
-    q, p : ndarray, shape (K,)
-        Errors of position and momentum; nan where the run failed.
-    error : ndarray, shape (K,)
-        The larger of the two, each relative to the largest |q| or |p|. The order is fitted to it.
-    round_off : ndarray, shape (K,)
-        The part of the error that may be round-off, or an error of the reference.
     """
 
     problem: str
@@ -49,10 +40,10 @@ class Convergence(figures.Drawn, picture=figures.draw_convergence):
     at: At
     digits: int | None
     h: Annotated[FloatArray, "shape (K,)", "Steps used, descending."]
-    q: FloatArray
-    p: FloatArray
-    error: FloatArray
-    round_off: FloatArray
+    q: Annotated[FloatArray, "shape (K,)", "Error of the position; nan where the run failed."]
+    p: Annotated[FloatArray, "shape (K,)", "Error of the momentum."]
+    error: Annotated[FloatArray, "shape (K,)", "The larger one, relative to max |q| or max |p|; it is fitted."]
+    round_off: Annotated[FloatArray, "shape (K,)", "The part that may be round-off, or an error of the reference."]
     fit: Annotated[Fit, "How the order was fitted."]
 
     @property
@@ -144,16 +135,11 @@ class OrderTable(figures.Drawn, picture=figures.draw_convergence):
     """Measured orders of members PsNrQu over s and r: the Galerkin paper's Tables 1 (Gauss) and 2 (Lobatto).
 
     `la.analysis.order_table` gives it. `plot` draws the errors of all members over h.
-
-    Attributes
-    ----------
-    s, r : tuple of int
-        Degrees and numbers of nodes.
     """
 
     family: Annotated[Literal["Gau", "Lob"], "Which rules."]
-    s: tuple[int, ...]
-    r: tuple[int, ...]
+    s: Annotated[tuple[int, ...], "Degrees."]
+    r: Annotated[tuple[int, ...], "Numbers of nodes."]
     orders: Annotated[FloatArray, "shape (len(r), len(s))", "Measured; nan where r < s."]
     expected: Annotated[FloatArray, "shape (len(r), len(s))", "min(2s, u)."]
     results: Annotated[tuple[Convergence, ...], "The measurements."]

@@ -416,11 +416,6 @@ class DiscreteLagrangian:
 class VariationalOrder:
     """|L_d − L_d^exact| over h along a motion. `la.analysis.DiscreteLagrangian.variational_order` gives it.
 
-    Attributes
-    ----------
-    h, error : ndarray, shape (K,)
-        Steps and errors.
-
     Examples
     --------
     >>> import leastaction as la
@@ -430,8 +425,8 @@ class VariationalOrder:
     """
 
     method: Galerkin
-    h: NDArray[np.float64]
-    error: NDArray[np.float64]
+    h: Annotated[NDArray[np.float64], "shape (K,)", "Steps."]
+    error: Annotated[NDArray[np.float64], "shape (K,)", "Errors."]
     fit: Annotated[Fit, "How the slope was fitted."]
 
     @property

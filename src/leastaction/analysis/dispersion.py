@@ -39,15 +39,10 @@ if TYPE_CHECKING:
 @described
 @dataclass(frozen=True)
 class Leading:
-    """The first term of a series, coefficient · x^power. `la.analysis.dispersion` gives it.
-
-    Attributes
-    ----------
-    power : int
-    """
+    """The first term of a series, coefficient · x^power. `la.analysis.dispersion` gives it."""
 
     coefficient: Annotated[Any, "Exact."]
-    power: int
+    power: Annotated[int, "Of x."]
 
     def __repr__(self) -> str:
         if self.coefficient == 0:
@@ -61,16 +56,11 @@ class Dispersion(figures.Drawn, picture=figures.draw_dispersion):
 
     x = hω throughout. `la.analysis.dispersion` gives it. `plot` draws |ω_h/ω − 1| and the oscillation of the energy
     over x, with their first terms.
-
-    Attributes
-    ----------
-    energy_error : Leading
-        The first term of ρ − 1, the relative oscillation of the energy. For RK4: of E_{k+1}/E_k − 1, its loss.
     """
 
     method: Annotated[Method, "Which method."]
     phase_error: Annotated[Leading, "The first term of ω_h/ω − 1."]
-    energy_error: Leading
+    energy_error: Annotated[Leading, "Of ρ − 1, the oscillation of the energy; for RK4 of E_{k+1}/E_k − 1, its loss."]
 
     @property
     def cosine(self) -> sympy.Expr:

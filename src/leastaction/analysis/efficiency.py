@@ -28,17 +28,12 @@ class Efficiency(figures.Drawn, picture=figures.draw_efficiency):
     """Errors and run times of methods over steps. `la.analysis.efficiency` gives it.
 
     `plot` draws error against run time, log–log.
-
-    Attributes
-    ----------
-    error : ndarray, shape (methods, K)
-        The larger of the errors of q and p, each relative to the size of its values; nan where a run failed.
     """
 
     problem: Annotated[str, "The problem's name."]
     methods: Annotated[tuple[Method, ...], "The rows."]
     h: Annotated[FloatArray, "shape (K,)", "Steps, the columns, descending."]
-    error: FloatArray
+    error: Annotated[FloatArray, "shape (methods, K)", "The larger relative error of q and p; nan where a run failed."]
     time: Annotated[FloatArray, "shape (methods, K)", "Seconds of the shortest repeat."]
     noise: Annotated[float, "The median of the repeats over the shortest, at worst: 1 on a quiet machine."]
 

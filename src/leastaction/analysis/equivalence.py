@@ -43,22 +43,15 @@ class SameMap(figures.Drawn, picture=figures.draw_same_map):
     """Whether two methods are the same map. `la.analysis.same_map` gives it.
 
     `plot` draws how far apart one step leads over h, with a mass that depends on q and with a constant one.
-
-    Attributes
-    ----------
-    first, second : methods
-        Which two.
-    difference, constant_mass_difference : ndarray
-        How far one step leads the two apart on a test system, with a mass M(q) and with a constant mass.
     """
 
-    first: Method
-    second: Method
+    first: Annotated[Method, "One method."]
+    second: Annotated[Method, "The other."]
     always: Annotated[bool, "The same for every Lagrangian. ``bool(found)`` is this."]
     constant_mass: Annotated[bool, "The same for L = ½ vᵀMv − V(q) with a constant M."]
     h: Annotated[NDArray[np.float64], "The steps tried."]
-    difference: NDArray[np.float64]
-    constant_mass_difference: NDArray[np.float64]
+    difference: Annotated[NDArray[np.float64], "shape (K,)", "How far one step leads them apart, with a mass M(q)."]
+    constant_mass_difference: Annotated[NDArray[np.float64], "shape (K,)", "The same with a constant mass."]
 
     def __bool__(self) -> bool:
         return self.always
@@ -103,17 +96,12 @@ class Equivalences(figures.Drawn, picture=figures.draw_equivalences):
     """What else a method is. `la.analysis.equivalences` gives it.
 
     `plot` draws what the method is (1) and is not (0): where the mass is constant, and for every Lagrangian.
-
-    Attributes
-    ----------
-    twins : tuple of Galerkin
-        Other members, up to s = r, that are the same map where the mass is constant.
     """
 
     method: Annotated[Galerkin, "Which method."]
     gauss: Annotated[bool, "Whether it is Gauss collocation with r stages."]
     lobatto_pair: Annotated[str, "Whether it is the Lobatto IIIA–IIIB pair with r stages."]
-    twins: tuple[Galerkin, ...]
+    twins: Annotated[tuple[Galerkin, ...], "Members up to s = r that are the same map for a constant mass."]
 
     def __repr__(self) -> str:
         r = self.method.rule.r

@@ -22,22 +22,13 @@ ABOVE = 30.0  # times the round-off: below, an error is not the method's alone
 @described
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A fitted order of convergence. `la.analysis.fit_order` gives it.
-
-    Attributes
-    ----------
-    slopes : ndarray, shape (K,)
-        The slope between each point and the next coarser one; nan for the first.
-    settled : bool
-        Whether at least three points agree, down to the finest but one above the round-off. If not, the order is a
-        guess from the finest three.
-    """
+    """A fitted order of convergence. `la.analysis.fit_order` gives it."""
 
     order: Annotated[float, "The slope; nan where no two errors stand above the round-off."]
     constant: Annotated[float, "C of e = C h^p."]
     used: Annotated[NDArray[np.bool_], "shape (K,)", "Which points were fitted."]
-    slopes: FloatArray
-    settled: bool
+    slopes: Annotated[FloatArray, "shape (K,)", "The slope to the next coarser point; nan for the first."]
+    settled: Annotated[bool, "Whether three points agree. If not, the order is a guess from the finest three."]
 
 
 def fit_order(h: Any, errors: Any, round_off: Any) -> Fit:

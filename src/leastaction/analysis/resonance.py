@@ -38,24 +38,15 @@ class Resonance(figures.Drawn, picture=figures.draw_resonance):
     """Energy errors of long runs over h. `la.analysis.resonance` gives it.
 
     `plot` draws the energy error over h; degraded steps in colour, failed ones as lines.
-
-    Attributes
-    ----------
-    error : ndarray, shape (K,)
-        max |E − E₀| over the run, relative to the largest |p·v|; inf where a step failed.
-    growth : ndarray, shape (K,)
-        The error over the second half of the run, divided by that over the first.
-    excess : ndarray, shape (K,)
-        The error, divided by the errors at neighbouring h; nan at the ends of the scan.
     """
 
     system: Lagrangian
     method: Method
     t_end: float
     h: Annotated[FloatArray, "shape (K,)", "The steps."]
-    error: FloatArray
-    growth: FloatArray
-    excess: FloatArray
+    error: Annotated[FloatArray, "shape (K,)", "max |E − E₀|, relative to the largest |p·v|; inf where a step failed."]
+    growth: Annotated[FloatArray, "shape (K,)", "The error in the second half of the run over that in the first."]
+    excess: Annotated[FloatArray, "shape (K,)", "The error over the errors at neighbouring h; nan at the ends."]
     continued: Annotated[FloatArray, "shape (K,)", "The part of steps whose root was found by continuation in h."]
     remark: Annotated[tuple[str, ...], '"", "grows", "stands out", "failed", or several of these.']
 

@@ -76,19 +76,11 @@ def iteration_matrix(method: str | Method) -> sympy.Matrix:
 @described
 @dataclass(frozen=True)
 class Interval:
-    """A stable interval of x = hω. It unpacks into its ends. `la.analysis.stability` gives it.
+    """A stable interval of x = hω. It unpacks into its ends. `la.analysis.stability` gives it."""
 
-    Attributes
-    ----------
-    lower, upper : SymPy numbers or floats
-        Exact for s ≤ 5, else the nearest floats.
-    closed : bool
-        Whether the upper end is stable, too.
-    """
-
-    lower: Any
-    upper: Any
-    closed: bool = False  # whether the upper end is stable too
+    lower: Annotated[Any, "A SymPy number for s ≤ 5, else the nearest float."]
+    upper: Annotated[Any, "As lower."]
+    closed: Annotated[bool, "Whether the upper end is stable, too."] = False
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.lower, self.upper))
@@ -117,15 +109,10 @@ class Gap:
     """An unstable interval of x = hω. `la.analysis.stability` gives it.
 
     Gaps of members with s > 10 are thinner than the spacing of floats: then lower == upper, and `width` tells.
-
-    Attributes
-    ----------
-    lower, upper : SymPy numbers or floats
-        Its ends.
     """
 
-    lower: Any
-    upper: Any
+    lower: Annotated[Any, "As of `Interval`."]
+    upper: Annotated[Any, "As of `Interval`."]
     excess: Annotated[float, "By how much the largest |λ| of one step exceeds 1."]
     at: Annotated[float, "Where; inf means x → ∞."]
     width: Annotated[float, "How wide it is."]

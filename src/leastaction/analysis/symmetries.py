@@ -55,17 +55,11 @@ MOST_RATIO = 1e9  # of speeds to lengths
 @described
 @dataclass(frozen=True, eq=False)
 class Symmetry:
-    """L is invariant under q ↦ q + ε (A q + b). `la.analysis.symmetries` gives it.
-
-    Attributes
-    ----------
-    A, b : ndarray, shape (n, n) and (n,)
-        The generator.
-    """
+    """L is invariant under q ↦ q + ε (A q + b). `la.analysis.symmetries` gives it."""
 
     name: Annotated[str, 'Such as "rotation in the plane (q0, q1)".']
-    A: FloatArray
-    b: FloatArray
+    A: Annotated[FloatArray, "shape (n, n)", "The linear part of the generator."]
+    b: Annotated[FloatArray, "shape (n,)", "Its translation."]
 
     def momentum(self, q: ArrayLike, p: ArrayLike) -> FloatArray:
         """The conserved momentum J = p·(A q + b).
@@ -108,20 +102,13 @@ class Symmetries(figures.Drawn, picture=figures.draw_symmetries):
 
     It is a sequence of `la.analysis.Symmetry`. `plot` draws the generators, a row each: the entries of A and b in
     q ↦ q + ε (A q + b).
-
-    Attributes
-    ----------
-    discrete : tuple of DiscreteSymmetry
-        Permutations and reflections of coordinates. The others that were found follow from these.
-    candidates : tuple of Symmetry and DiscreteSymmetry
-        Maps under which L is invariant at every point tried, without a proof: L may be flat there.
     """
 
     system: Annotated[Lagrangian, "Which system."]
     generators: Annotated[tuple[Symmetry, ...], "The basis."]
     energy: Annotated[bool, "Whether L does not depend on time, so that the energy is conserved."]
-    discrete: tuple[DiscreteSymmetry, ...] = ()
-    candidates: tuple[Symmetry | DiscreteSymmetry, ...] = ()
+    discrete: Annotated[tuple[DiscreteSymmetry, ...], "Generators of permutations and reflections of coordinates."] = ()
+    candidates: Annotated[tuple[Symmetry | DiscreteSymmetry, ...], "True at every point tried, not proven."] = ()
     sampled: Annotated[str, "Which points were tried."] = ""
 
     def __iter__(self) -> Iterator[Symmetry]:

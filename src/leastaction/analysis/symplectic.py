@@ -134,17 +134,12 @@ class Structure(figures.Drawn, picture=figures.draw_structure):
     """Symplectic and reversibility defects of methods over h. `la.analysis.structure` gives it.
 
     `plot` draws both defects over h: a slope where a method lacks the property, round-off where it has it.
-
-    Attributes
-    ----------
-    symplectic, reversibility : ndarray, shape (methods, K)
-        The defects.
     """
 
     methods: Annotated[tuple[Method, ...], "The rows."]
     h: Annotated[FloatArray, "shape (K,)", "The columns."]
-    symplectic: FloatArray
-    reversibility: FloatArray
+    symplectic: Annotated[FloatArray, "shape (methods, K)", "Defects of Φ'ᵀ J Φ' = J."]
+    reversibility: Annotated[FloatArray, "shape (methods, K)", "Defects of Φ_{−h} Φ_h = id."]
 
     def __repr__(self) -> str:
         rows = [

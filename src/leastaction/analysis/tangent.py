@@ -27,20 +27,12 @@ class Tangent(figures.Drawn, picture=figures.draw_tangent):
     """Where some steps lead, and the derivative of that. `la.tangent` gives it.
 
     `plot` draws Φ' as a matrix: how each part of the state before moves each part of the state after.
-
-    Attributes
-    ----------
-    q, p : ndarray, shape (n,)
-        The state after the steps.
-    params : dict of str to ndarray
-        ∂(q, p)_after / ∂w of each parameter w, of shape (2n,) + the parameter's shape. q and p before the steps are
-        fixed.
     """
 
-    q: FloatArray
-    p: FloatArray
+    q: Annotated[FloatArray, "shape (n,)", "Positions after the steps."]
+    p: Annotated[FloatArray, "shape (n,)", "Momenta after the steps."]
     state: Annotated[FloatArray, "shape (2n, 2n)", "Φ' = ∂(q, p)_after / ∂(q, p)_before."]
-    params: Mapping[str, FloatArray]
+    params: Annotated[Mapping[str, FloatArray], "∂(q, p)_after / ∂w of each parameter w, q and p before fixed."]
     h: Annotated[FloatArray, "shape (2n,)", "∂(q, p)_after / ∂h, where every step grows."]
 
     def __repr__(self) -> str:

@@ -27,20 +27,16 @@ AGREE = 1e-13  # of the largest coordinate, or velocity
 class Comparison:
     """A published state and ours at the same time.
 
-    names       of the coordinates, and of their velocities
-    published   q and v, (2n,)
-    ours        by `steps` steps of METHOD
-    half        by half as many
     checks      what holds of the exact motion, and by how much each state misses it: name, published, ours
     """
 
     problem: Problem
     t: float
     steps: int
-    names: tuple[str, ...]
-    published: FloatArray
-    ours: FloatArray
-    half: FloatArray
+    names: tuple[str, ...]  # of the coordinates, and of their velocities
+    published: FloatArray  # q and v, (2n,)
+    ours: FloatArray  # by `steps` steps of METHOD
+    half: FloatArray  # by half as many
     checks: tuple[tuple[str, float, float], ...]
 
 

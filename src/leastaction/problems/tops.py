@@ -72,18 +72,12 @@ from leastaction.problems.problem import (
 
 @dataclass(frozen=True, eq=False)
 class FirstOrder:
-    """y' = f(y).
+    """y' = f(y)."""
 
-    names         of the components of y
-    rhs           f(y), y of shape (n,) or (K, n); f(y, digits=N) takes and gives mpmath numbers with N digits
-    exact_y0      initial values, as SymPy numbers; y0 as doubles
-    exact(t)      y at the times t, (n,) or (K, n); exact(t, digits=N)
-    """
-
-    names: tuple[str, ...]
-    exact_y0: tuple[Any, ...]
-    rhs: Formula
-    exact: Callable[..., NDArray[Any]]
+    names: tuple[str, ...]  # of the components of y
+    exact_y0: tuple[Any, ...]  # initial values, as SymPy numbers; y0 as doubles
+    rhs: Formula  # f(y), y of shape (n,) or (K, n); f(y, digits=N) takes and gives mpmath numbers with N digits
+    exact: Callable[..., NDArray[Any]]  # y at the times t, (n,) or (K, n); exact(t, digits=N)
 
     @property
     def y0(self) -> NDArray[np.float64]:

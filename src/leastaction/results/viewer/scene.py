@@ -27,20 +27,13 @@ MEGABYTES = 1.4
 
 @dataclass(frozen=True, eq=False)
 class SceneOptions:
-    """The options of a scene.
+    """The options of a scene."""
 
-    draw         a drawing of the user's
-    megabytes    how large the frames of all runs may become, in the page
-    begin        the time from which the motion is shown; energies are shown from the start
-    momenta      whether to look for conserved momenta where none are known, which takes time
-    quick        whether speed matters more than smooth lines
-    """
-
-    draw: Any = None
-    megabytes: float = MEGABYTES
-    begin: float | None = None
-    momenta: bool = True
-    quick: bool = False
+    draw: Any = None  # a drawing of the user's
+    megabytes: float = MEGABYTES  # how large the frames of all runs may become, in the page
+    begin: float | None = None  # the time from which the motion is shown; energies are shown from the start
+    momenta: bool = True  # whether to look for conserved momenta where none are known, which takes time
+    quick: bool = False  # whether speed matters more than smooth lines
 
 
 def scene(paths: Sequence[Path], options: SceneOptions, pack: Pack) -> dict[str, Any]:

@@ -15,10 +15,10 @@ import pytest
 
 import leastaction as la
 from leastaction.backends import built, native
-from leastaction.backends.stepper import Start
 from leastaction.kernel import cache, compile_program
 from leastaction.kernel import compile as compile_module
 from leastaction.program import Program
+from leastaction.step.stepper import Start
 from native import evaluate
 from processes import printed_by
 

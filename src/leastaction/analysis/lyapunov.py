@@ -21,14 +21,14 @@ from numpy.typing import ArrayLike
 from leastaction.analysis import figures
 from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.backends.rk4 import RK4Stepper
-from leastaction.backends.rows import Row
-from leastaction.backends.stepper import Start
 from leastaction.docstrings import documented
 from leastaction.engine.stepper import FormStepper
 from leastaction.integrate import integrate
 from leastaction.methods import Method
 from leastaction.numbers.arrays import FloatArray
 from leastaction.run.plan import positive
+from leastaction.step.stepper import Start
+from leastaction.step.stored_row import Row
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.projection import tangent_basis
 from leastaction.systems.protocol import require_lagrangian

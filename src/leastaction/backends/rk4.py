@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 
 from leastaction.backends.field import explicit, field, momenta, slopes
 from leastaction.backends.fused.rk4 import rk4_program
-from leastaction.backends.guarded import guarded
 from leastaction.backends.layout import RK4
 from leastaction.backends.native import loop
 from leastaction.backends.points import evaluate, place_of_rest
 from leastaction.backends.records import Memory
-from leastaction.backends.rows import Row
-from leastaction.backends.status import GOING_WELL, STOPPED, Failure
-from leastaction.backends.stepper import Start, require_inputs
 from leastaction.backends.workspace import NEVER, driven_by
 from leastaction.kernel import Native, compile_program
+from leastaction.kernel.guarded import guarded
 from leastaction.methods import RungeKutta4
+from leastaction.step.status import GOING_WELL, STOPPED, Failure
+from leastaction.step.stepper import Start, require_inputs
+from leastaction.step.stored_row import Row
 
 if TYPE_CHECKING:
     from leastaction.systems.lagrangian import Lagrangian

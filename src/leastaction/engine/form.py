@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from leastaction.backends.fused.elimination import factors, square, substitute
 from leastaction.backends.fused.mass import mass_of
-from leastaction.backends.guarded import guarded
 from leastaction.engine.directions import MOST, vary_length, vary_padded, vary_tables
 from leastaction.engine.verdict import STATE, TINY, wanted
+from leastaction.kernel.guarded import guarded
 from leastaction.program import Builder, Program, Value, dot
 from leastaction.step.form import Step
 from leastaction.step.prediction import Prediction

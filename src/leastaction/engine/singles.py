@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.guarded import check_zones, guarded
 from leastaction.engine.rescue import Rescue, Unsolved
 from leastaction.engine.run import call_record, engine
 from leastaction.kernel.driver import BEGIN, HARD, PLACE, SOLVED
+from leastaction.kernel.guarded import check_zones, guarded
 from leastaction.methods import Galerkin
 
 if TYPE_CHECKING:

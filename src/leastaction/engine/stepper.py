@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.guarded import check_zones, guarded
-from leastaction.backends.rows import Row
-from leastaction.backends.status import GOING_WELL, NOT_CONVERGED, NOT_FINITE, Failure
-from leastaction.backends.stepper import Start, require_inputs
 from leastaction.engine.carrying import Carrying
 from leastaction.engine.form import Watching
 from leastaction.engine.rescue import Rescue, Unsolved
 from leastaction.engine.run import Engine, engine
 from leastaction.engine.singles import SingleSteps
 from leastaction.kernel.driver import BEGIN, CALL, EASY, FAILED, FINISHED, HARD, LOOK, PLACE, RESTING, SOLVED
+from leastaction.kernel.guarded import check_zones, guarded
 from leastaction.methods import Composition, Galerkin
+from leastaction.step.status import GOING_WELL, NOT_CONVERGED, NOT_FINITE, Failure
+from leastaction.step.stepper import Start, require_inputs
+from leastaction.step.stored_row import Row
 
 if TYPE_CHECKING:
     pass

@@ -13,9 +13,6 @@ import flint
 import numpy as np
 
 from leastaction.backends.field import explicit, field, momenta, slopes
-from leastaction.backends.rows import Row
-from leastaction.backends.status import NOT_FINITE, SINGULAR, Failure
-from leastaction.backends.stepper import Start
 from leastaction.flint.evaluate import function, number
 from leastaction.flint.mechanics import Mechanics, solve
 from leastaction.flint.run import Driven, Run, behind
@@ -24,6 +21,9 @@ from leastaction.methods.rk4 import after
 from leastaction.numbers.conversion import Balls, ball, balls
 from leastaction.numbers.precision import flint_bits
 from leastaction.numbers.rounding import to_mpf
+from leastaction.step.status import NOT_FINITE, SINGULAR, Failure
+from leastaction.step.stepper import Start
+from leastaction.step.stored_row import Row
 
 
 class RK4Stepper(Run):

@@ -22,18 +22,6 @@ from leastaction.backends.backend import Backend
 from leastaction.backends.composed import ComposedStepper
 from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.backends.rk4 import RK4Stepper
-from leastaction.backends.rows import Row
-from leastaction.backends.status import (
-    BRANCH_ENDS,
-    GOING_WELL,
-    HELD,
-    NOT_CONVERGED,
-    NOT_FINITE,
-    RESTING,
-    SINGULAR,
-    STOPPED,
-)
-from leastaction.backends.stepper import Start, Stepper
 from leastaction.engine.run import Engine
 from leastaction.engine.stepper import FormStepper
 from leastaction.events import GROWING, LAST_STATES, Watch, WatchedForms, WatchedGalerkin, WatchedStates
@@ -47,6 +35,18 @@ from leastaction.run.plan import Plan, positive
 from leastaction.run.standing import Block, Standing
 from leastaction.run.starts import Starts
 from leastaction.run.waiting import interruptible, progress_bar
+from leastaction.step.status import (
+    BRANCH_ENDS,
+    GOING_WELL,
+    HELD,
+    NOT_CONVERGED,
+    NOT_FINITE,
+    RESTING,
+    SINGULAR,
+    STOPPED,
+)
+from leastaction.step.stepper import Start, Stepper
+from leastaction.step.stored_row import Row
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import mechanics, stepper
 

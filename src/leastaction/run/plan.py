@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction import events as happening
-from leastaction.backends.rows import Row
 from leastaction.linear.matrices import chosen_dofs
 from leastaction.methods import Branch, Composition, Galerkin, Method, RungeKutta4, with_branch
 from leastaction.methods import method as method_named
@@ -23,6 +22,7 @@ from leastaction.reading import MOST_STEPS
 from leastaction.run.advice import Advice
 from leastaction.run.starts import Starts, begin, begin_paced, check_events_begin
 from leastaction.step.inputs import Inputs, read_inputs
+from leastaction.step.stored_row import Row
 from leastaction.systems.pace import Paced, paced
 from leastaction.systems.protocol import System, check_system
 from leastaction.systems.sums import MOST_EXPANDED

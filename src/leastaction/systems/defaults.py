@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.native import fingerprint
-from leastaction.backends.status import (
+from leastaction.kernel import fingerprint
+from leastaction.methods import Method, RungeKutta4
+from leastaction.program import Program
+from leastaction.step.status import (
     BRANCH,
     EVENT,
     ITERATION,
@@ -26,8 +28,6 @@ from leastaction.backends.status import (
     SINGULAR,
     Failure,
 )
-from leastaction.methods import Method, RungeKutta4
-from leastaction.program import Program
 
 if TYPE_CHECKING:
     from leastaction.engine.run import Engine

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.field import slopes
-from leastaction.backends.points import evaluate
+from leastaction.kernel.loops import evaluate
 
 if TYPE_CHECKING:
     from leastaction.systems.mechanics import Mechanics

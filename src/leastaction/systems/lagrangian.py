@@ -16,9 +16,6 @@ from leastaction.backends.composed import ComposedStepper
 from leastaction.backends.fused.rk4 import rk4_program
 from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.backends.rk4 import RK4Stepper
-from leastaction.backends.rows import Row
-from leastaction.backends.status import BRANCH, Failure
-from leastaction.backends.stepper import Start
 from leastaction.engine.long_steps import Scripted
 from leastaction.engine.run import Engine, engine
 from leastaction.engine.stepper import FormStepper
@@ -29,6 +26,9 @@ from leastaction.numbers.notation import to_texts
 from leastaction.program import Builder, Program
 from leastaction.reading import entry, integer, listing, mapping, numbers, text
 from leastaction.step.inputs import shapes_from, shapes_of
+from leastaction.step.status import BRANCH, Failure
+from leastaction.step.stepper import Start
+from leastaction.step.stored_row import Row
 from leastaction.systems.arguments import coordinate_names, degrees, fewer, takes_time, values_of
 from leastaction.systems.defaults import Usual
 from leastaction.systems.forces import DRIVEN, check_inputs, taken, total_force, with_inputs

@@ -23,10 +23,10 @@ from leastaction.systems.sums import Sum
 
 if TYPE_CHECKING:
     from leastaction.backends.backend import Backend
-    from leastaction.backends.rows import Row
-    from leastaction.backends.status import Failure
-    from leastaction.backends.stepper import Start, Stepper
     from leastaction.engine.run import Engine
+    from leastaction.step.status import Failure
+    from leastaction.step.stepper import Start, Stepper
+    from leastaction.step.stored_row import Row
 
 
 class System(Protocol):

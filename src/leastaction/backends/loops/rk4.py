@@ -7,7 +7,7 @@ from leastaction.backends.loops.elimination import dot, factor, solve
 from leastaction.backends.loops.legendre import invert
 from leastaction.backends.loops.machine import at, call_kernel, native, reader
 from leastaction.backends.loops.storing import drive
-from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
+from leastaction.step.status import GOING_WELL, NOT_FINITE, SINGULAR
 
 read = reader(RK4)
 

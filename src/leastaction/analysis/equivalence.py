@@ -208,12 +208,9 @@ def _collocation(rule: Quadrature) -> Any:
     with mpmath_digits(TABLE_DIGITS):
         c, _ = rule.points(TABLE_DIGITS)
         x, w = gauss(rule.r).points(TABLE_DIGITS)
-        a = mpmath.matrix(rule.r, rule.r)
-        for i in range(rule.r):
-            values, _ = lagrange_basis(c, [c[i] * y for y in x], TABLE_DIGITS)
-            for j in range(rule.r):
-                a[i, j] = c[i] * mpmath.fsum(w[k] * values[k][j] for k in range(rule.r))
-        return a
+        values = [mpmath.matrix(lagrange_basis(c, [c_i * y for y in x], TABLE_DIGITS)[0]) for c_i in c]
+        rows = [c_i * (mpmath.matrix([w]) * basis) for c_i, basis in zip(c, values, strict=True)]
+        return mpmath.matrix([list(row) for row in rows])
 
 
 @lru_cache(maxsize=32)
@@ -229,11 +226,8 @@ def _lobatto_pair(r: int) -> Tables:
     with mpmath_digits(TABLE_DIGITS):
         a = _collocation(lobatto(r))
         c, b = lobatto(r).points(TABLE_DIGITS)
-        partner = mpmath.matrix(r, r)
-        for i in range(r):
-            for j in range(r):
-                partner[i, j] = b[j] * (1 - a[j, i] / b[i])
-        return mpmath.matrix(c), a, partner
+        partner = [[b[j] * (1 - a[j, i] / b[i]) for j in range(r)] for i in range(r)]
+        return mpmath.matrix(c), a, mpmath.matrix(partner)
 
 
 @lru_cache(maxsize=2)

@@ -13,7 +13,7 @@ import sympy as sp
 from leastaction.analysis import iteration_matrix, stability
 from leastaction.integrate import integrate
 from leastaction.numbers.precision import mpmath_digits
-from leastaction.papers.galerkin2014.runs import KEPLER, T_END, member, order
+from leastaction.papers.galerkin2014.runs import KEPLER, T_END, fitted_order, member
 from leastaction.papers.model import as_read, misprint, remark
 from leastaction.papers.typeset import root
 from leastaction.problems import get
@@ -74,7 +74,7 @@ def _measured_order(M: Any) -> tuple[float, float]:
     """The error at t = 1 with the smallest step, and the order."""
     steps = [Fraction(1, n) for n in (8, 16, 32)]
     found = [global_error(M, h) for h in steps]
-    return found[-1], order(steps, found)
+    return found[-1], fitted_order(steps, found)
 
 
 def swapped(name: str) -> str:

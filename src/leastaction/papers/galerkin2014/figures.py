@@ -25,8 +25,8 @@ from leastaction.papers.galerkin2014.runs import (
     Errors,
     asymptotic_order,
     errors,
+    fitted_order,
     member,
-    order,
     precision,
 )
 from leastaction.papers.model import Claim, FigureSpec, Options, Redrawn, redrawn
@@ -234,7 +234,7 @@ def _orders(problem: str, chosen: Galerkin, options: Options) -> tuple[float, fl
     digits = precision(chosen, options)
     found = {h: errors(problem, chosen, h, digits) for h in FITTED[problem]}
     used = {h: e for h, e in found.items() if digits is not None or e.state > ROUNDING}
-    return order([*used], [e.q for e in used.values()]), order([*used], [e.p for e in used.values()])
+    return fitted_order([*used], [e.q for e in used.values()]), fitted_order([*used], [e.p for e in used.values()])
 
 
 def draw_orders(problem: str, family: str, options: Options) -> Redrawn:
@@ -297,7 +297,9 @@ def draw_orders(problem: str, family: str, options: Options) -> Redrawn:
 def _return_orders(count: int) -> tuple[float, float]:
     """P5N5Q10Gau by the paper's error and the first `count` of its steps."""
     found = [errors(KEPLER, member("Gau", 5, 5), h) for h in STEPS[:count]]
-    return order(STEPS[:count], [e.q_back for e in found]), order(STEPS[:count], [e.p_back for e in found])
+    return fitted_order(STEPS[:count], [e.q_back for e in found]), fitted_order(
+        STEPS[:count], [e.p_back for e in found]
+    )
 
 
 # Bars differ by hatching, not by brightness: in a dark theme the page is inverted.
@@ -530,11 +532,9 @@ def figure_5_14(options: Options) -> Redrawn:
     steps = _per_step(found)
     cost = [steps[lobatto.name] for _, lobatto in pairs]
     simpson, third = pairs[1][1], pairs[2][1]
-    reach = {  # seconds of the first run with an error below 1e-6
-        m: found.time[found.methods.index(m), np.argmax(found.error[found.methods.index(m)] < 1e-6)]
-        for m in (simpson, third)
-    }
-    fewest = {m.s for m, error in zip(found.methods, found.error, strict=True) if error.min() <= ENOUGH}
+    errors_of, times = (dict(zip(found.methods, rows, strict=True)) for rows in (found.error, found.time))
+    reach = {m: times[m][np.argmax(errors_of[m] < 1e-6)] for m in (simpson, third)}  # seconds of the first such run
+    fewest = {m.s for pair in pairs for m in pair if errors_of[m].min() <= ENOUGH}
     return Redrawn(
         figure,
         [

@@ -295,7 +295,8 @@ def _run(options: argparse.Namespace) -> int:
         raise ValueError("say how to run: with --h and a --method, or with --tol, which chooses both")
     if options.tol is not None and options.method is not None:
         raise ValueError("--tol chooses the method: leave out --method")
-    how = {"method": options.method or "simpson", "h": options.h} if options.tol is None else {"tol": options.tol}
+    method = "simpson" if options.method is None else options.method
+    how = {"method": method, "h": options.h} if options.tol is None else {"tol": options.tol}
     if matrices:
         if options.param:
             raise ValueError(

@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike
 
 from leastaction.analysis import figures
 from leastaction.backends.galerkin import GalerkinStepper
-from leastaction.backends.rk4 import RK4Stepper
 from leastaction.docstrings import documented
 from leastaction.engine.stepper import FormStepper
 from leastaction.integrate import integrate
@@ -130,7 +129,7 @@ def lyapunov(
     start = Start(0.0, q, p, system.velocity(q, p, 0.0, values), first.h, values)
     n, piece, done = system.n, 1, 0
     solver = system.stepper(first.method, start, Row.whole(n, varied=2 * n))
-    assert isinstance(solver, FormStepper | GalerkinStepper | RK4Stepper) and solver.D is not None
+    assert isinstance(solver, FormStepper | GalerkinStepper) and solver.D is not None
     nothing = np.zeros((1, 0, 0))
     Q = tangent_basis(system, 0.0, q, p, values)
     directions = Q.shape[1]

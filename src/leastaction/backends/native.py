@@ -40,7 +40,6 @@ LOOPS = {
     "sparse.begin": "idndd",
     "points.evaluate": "nnnnddd",
     "points.velocities": "idnnidddd",
-    "rk4.run": "idn" + "ddid",
     "linear.run": "idn" + "ddddddd" + "id",
 }
 _MEMORY = {"i": np.dtype(np.int64), "d": np.dtype(np.float64)}

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction import events as happening
 from leastaction.linear.matrices import chosen_dofs
-from leastaction.methods import Branch, Composition, Galerkin, Method, RungeKutta4, with_branch
+from leastaction.methods import Branch, Composition, Galerkin, Method, with_branch
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import FLOAT64, Digits, Reals, all_finite, reals
 from leastaction.reading import MOST_STEPS
@@ -269,7 +269,7 @@ def check_constraints(system: System, method: Method) -> None:
     """Refuse options that are not available for systems with constraints."""
     if not system.m:
         return
-    if isinstance(method, RungeKutta4):
+    if not isinstance(method.root, Galerkin):
         raise ValueError(
             f"{method.name} has no multipliers: on the equations of the accelerations its steps would drift off the "
             "constraints. Take a member of the Galerkin family, such as 'simpson' or 'P3N3Q6Gau'"

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.kernel import fingerprint
-from leastaction.methods import Method, RungeKutta4
+from leastaction.methods import Method
 from leastaction.program import Program
 from leastaction.step.status import (
     BRANCH,
@@ -117,10 +117,6 @@ class Usual:
 
     def longest_step(self, t0: float) -> float | None:
         """None: the system has no kinks in time."""
-        return None
-
-    def rk4(self, method: RungeKutta4) -> Program | None:
-        """None: a step of RK4 is not written as a Program."""
         return None
 
     @property

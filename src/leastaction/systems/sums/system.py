@@ -378,10 +378,10 @@ class Sum(Parameters, Usual):
             raise ConstraintError("; ".join(found) + ". Begin with q0, v0 = la.project(system, q0, v0)")
 
     def engine(self, method: Method, width: int = 1, energy: bool = False, varied: int = 0) -> Engine | None:
-        """How one trajectory is stepped by one native function; None for several, and for methods beside the family."""
-        if not isinstance(method, Galerkin) or width > 1 or varied:
-            return None
-        return engine(self, method)
+        """How one native function steps the system; methods beside the family step it `expanded`."""
+        if not isinstance(method, Galerkin):
+            return self.expanded().engine(method, width, energy, varied)
+        return None if width > 1 or varied else engine(self, method)
 
     def scripted(self, method: Galerkin) -> Scripted:
         """What the steps of a method ask of this system."""

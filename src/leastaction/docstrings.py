@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from collections.abc import Callable
@@ -80,6 +81,32 @@ p0, v0 : array_like, shape (n,), optional
     "x": """x : array_like
     hω.""",
 }
+
+
+def described(cls: type[T]) -> type[T]:
+    """Complete the docstring of a class by its fields, ``h: Annotated[FloatArray, "shape (K,)", "Steps."]``, and its
+    properties: each becomes an entry of the section Attributes.
+    """
+    if cls.__doc__:
+        entries = []
+        for name, annotation in inspect.get_annotations(cls).items():
+            if annotation.startswith("Annotated["):
+                kind, *told = ast.parse(annotation, mode="eval").body.slice.elts
+                *shape, text = (one.value for one in told)
+                entries.append((name, [_kind(ast.unparse(kind)), *shape], text))
+        for name, member in vars(cls).items():
+            if isinstance(member, property) and member.__doc__:
+                entries.append((name, [_kind(member.fget.__annotations__["return"])], member.__doc__))
+        head, *sections = re.split(r"\n\n(?=\w+\n---)", inspect.cleandoc(cls.__doc__))
+        own = [f"{name} : {', '.join(kind)}\n    {text}" for name, kind, text in entries]
+        if sections and sections[0].startswith("Attributes\n"):
+            own += sections.pop(0).splitlines()[2:]
+        cls.__doc__ = "\n\n".join([head, "\n".join(["Attributes", "-" * 10, *own]), *sections])
+    return cls
+
+
+def _kind(annotation: str) -> str:
+    return re.sub(r"\bFloatArray\b|NDArray\[np\.\w+\]", "ndarray", annotation)
 
 
 def documented(*names: str) -> Callable[[T], T]:

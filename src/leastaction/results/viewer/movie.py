@@ -34,13 +34,9 @@ INK = "#444444"
 
 
 def animate(
-    path: Path,
-    file: str | os.PathLike[str],
-    draw: Any = None,
-    seconds: float = 10.0,
-    fps: int | None = None,
+    path: Path, file: str | os.PathLike[str], draw: Any = None, seconds: float = 10.0, fps: int | None = None,
     dpi: int = 120,
-) -> None:
+) -> None:  # fmt: skip
     """Film the whole path in this number of seconds."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -59,6 +59,8 @@ h : float
     Values of parameters, in place of the defaults.""",
     "r": """r : int
     Number of points, at least 1; at least 2 where both ends are among them.""",
+    "rule": """rule : {"previous", "linear", "cubic"}, default "cubic"
+    How samples are joined, as for `la.Samples`.""",
     "start": """q0 : array_like, shape (n,)
     Positions at the start.
 p0, v0 : array_like, shape (n,), optional

@@ -139,11 +139,6 @@ def free(n: int, fixed: Any) -> NDArray[np.intp]:
     fixed : array_like of int or bool
         Which ones are held: indices, or a mask.
 
-    Raises
-    ------
-    ValueError
-        An index is out of range, or all are held.
-
     Examples
     --------
     >>> import leastaction as la

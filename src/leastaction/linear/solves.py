@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.linear.factor import Factor, factor
+from leastaction.linear.factor import Factorised, factor
 from leastaction.linear.forcing import Rayleigh
 from leastaction.linear.matrices import is_sparse
 from leastaction.linear.shifts import shifts
@@ -34,7 +34,7 @@ class Solves(ABC):
 
     how: str
     c: FloatArray
-    factors: list[Factor]
+    factors: list[Factorised]
 
     @abstractmethod
     def increments(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> Increments:
@@ -63,7 +63,7 @@ class Shifted(Solves):
         count = f"{np.count_nonzero(small.gamma.imag)} complex" if np.any(small.gamma.imag) else "no complex"
         self.how = f"{len(self.factors)} shifted solves, {count}" + (", in Schur form" if small.coupled else "")
 
-    def _factor(self, system: Quadratic, gamma: complex) -> Factor:
+    def _factor(self, system: Quadratic, gamma: complex) -> Factorised:
         """M − h²γK, factorised; without pivoting unless γ > 0, which may make the matrix indefinite."""
         if gamma == 0:
             return system.mass_factor

@@ -14,17 +14,9 @@ from leastaction.backends.native import fingerprint
 from leastaction.backends.status import GOING_WELL, NOT_FINITE, Failure
 from leastaction.docstrings import documented
 from leastaction.linear.definite import positive_definite, require_positive_definite, require_positive_semidefinite
-from leastaction.linear.factor import Factor, blas_threads, factor
+from leastaction.linear.factor import Factorised, blas_threads, factor
 from leastaction.linear.forcing import Constant, Rayleigh, as_load, at_times, is_constant, reduced
-from leastaction.linear.matrices import (
-    chosen_dofs,
-    diagonal,
-    eliminate,
-    exact_entries,
-    free,
-    is_sparse,
-    symmetric,
-)
+from leastaction.linear.matrices import chosen_dofs, diagonal, eliminate, exact_entries, free, is_sparse, symmetric
 from leastaction.linear.modal import ALL_MODES, Modes, highest_frequency, lowest_modes, modes
 from leastaction.linear.propagator import Propagator
 from leastaction.linear.stability import require_stable, stable_intervals
@@ -76,37 +68,8 @@ class Quadratic(Usual):
 
     Methods
     -------
-    without(fixed, M, K)
-        The system that is left when some degrees of freedom are held.
-    energy(q, p)
-        ½ pᵀM⁻¹p + ½ qᵀKq.
-    momentum(q, v)
-        p = M v.
-    velocity(q, p)
-        v = M⁻¹ p.
-    acceleration(q, p)
-        a = M⁻¹ (f(t) − C v − K q).
-    external_force(q, v)
-        f(t) − C v.
-    modes(k)
-        The lowest k frequencies and shapes.
-    stable_step(method)
-        The h below which every step is stable.
-    below(omega)
-        Whether all frequencies are below ω.
-    exact(q0, p0, t)
-        The exact motion without damping and load.
-    conserved(q, p, method, h)
-        The quadratic form that a method conserves.
-    around(dofs)
-        Degrees of freedom and their neighbours.
-    propagator(method, h)
-        One method at one step, ready to step.
-
-    Raises
-    ------
-    ValueError
-        A matrix is not symmetric, M is not positive definite, K is not positive semidefinite, or sizes do not fit.
+    without, energy, momentum, velocity, acceleration, external_force, modes, stable_step, below, exact, conserved,
+    around, propagator
 
     Examples
     --------
@@ -253,7 +216,7 @@ class Quadratic(Usual):
         return self.C
 
     @cached_property
-    def mass_factor(self) -> Factor:
+    def mass_factor(self) -> Factorised:
         """M, factorised once."""
         return factor(self.M if self.mass_diagonal is None else self.mass_diagonal)
 
@@ -418,39 +381,18 @@ class Quadratic(Usual):
 
     # Steps, frequencies, stability, exact motion.
 
+    @documented("method", "h")
     def propagator(self, method: Method | str, h: float) -> Propagator:
-        """One method at one h, ready to step. The last one asked for is kept, with its factors.
-
-        Parameters
-        ----------
-        method : str or method
-            The method.
-        h : float
-            The step.
-        """
+        """One method at one h, ready to step. The last one asked for is kept, with its factors."""
         key = (by_name(method), float(h))
         if self._last is None or self._last[0] != key:
             self._last = None  # let go of the old factors before the new ones are made
             self._last = (key, Propagator(self, *key))
         return self._last[1]
 
+    @documented("state", "method", "h")
     def conserved(self, q: ArrayLike, p: ArrayLike, method: Method | str, h: float) -> float:
-        """φ(p, q), the quadratic form that the steps of a method conserve (Proposition 7 of the quadratic paper).
-
-        Parameters
-        ----------
-        q, p : array_like, shape (n,)
-            One state.
-        method : str or method
-            A symmetric member PsNrQu.
-        h : float
-            The step.
-
-        Raises
-        ------
-        ValueError
-            The system is damped, or the method is not a symmetric member.
-        """
+        """φ(p, q), the quadratic form that the steps of a symmetric method conserve; see `la.linear.Propagator`."""
         return self.propagator(method, h).conserved(q, p)
 
     def modes(self, k: int | None = None) -> Modes:
@@ -503,13 +445,9 @@ class Quadratic(Usual):
         """The highest frequency, in radians per unit of time. It is computed when it is asked for."""
         return float(self.modes().omega[-1]) if self.n <= ALL_MODES else highest_frequency(self)
 
+    @documented("method")
     def stable_step(self, method: Method | str) -> float:
         """The h below which every step of a method is stable on the system without damping; inf if all are.
-
-        Parameters
-        ----------
-        method : str or method
-            The method.
 
         Examples
         --------
@@ -529,11 +467,6 @@ class Quadratic(Usual):
             The start.
         t : number or array_like
             One time, or many.
-
-        Raises
-        ------
-        ValueError
-            The system has damping or a load.
         """
         if self.C is not None or self.f is not None:
             raise ValueError("the exact motion is known for M q̈ + K q = 0 only; this system has damping or a load")

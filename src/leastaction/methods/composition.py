@@ -199,11 +199,6 @@ def compose(method: Any, factors: str | Sequence[Any]) -> Composition:
     Composition
         Its order is found from the factors.
 
-    Raises
-    ------
-    ValueError
-        The factors do not sum to one, or do not suit the method.
-
     Examples
     --------
     >>> import leastaction as la

@@ -204,11 +204,6 @@ def galerkin(s: int, rule: Quadrature) -> Galerkin:
     Galerkin
         A method of order min(2s, u), u being the order of the rule.
 
-    Raises
-    ------
-    ValueError
-        The rule has too few nodes for the degree, or a rule of one's own does not integrate velocities exactly.
-
     Examples
     --------
     >>> import leastaction as la

@@ -238,11 +238,6 @@ def rule(c: Sequence[Any], b: Sequence[Any], name: str = "Own") -> Quadrature:
     Quadrature
         Its order u is the number of moments that agree: Σ_i b_i c_i^k = 1/(k + 1) for k < u.
 
-    Raises
-    ------
-    ValueError
-        The weights do not sum to one, or nodes are equal or outside the step.
-
     Examples
     --------
     >>> import leastaction as la

@@ -17,7 +17,7 @@ from leastaction.events import Happened
 from leastaction.methods import Method
 from leastaction.numbers.rounding import all_finite, reals
 from leastaction.printing import freedom
-from leastaction.results import tables
+from leastaction.results import files, tables
 from leastaction.results.path import Path, in_time
 from leastaction.run.standing import Status
 from leastaction.step.inputs import Inputs
@@ -130,17 +130,7 @@ class Paths:
         return max(times) if self.h > 0 else min(times)
 
     def energy(self) -> NDArray[Any]:
-        """The energy E = p·v − L at every stored state.
-
-        Returns
-        -------
-        ndarray, shape (B, K)
-
-        Raises
-        ------
-        ValueError
-            Not all degrees of freedom are stored.
-        """
+        """The energy E = p·v − L at every stored state."""
         if self.output is not None:
             raise ValueError(
                 f"the energy needs the whole state; these paths store {len(self.output)} of {self.system.n} degrees of "
@@ -246,7 +236,7 @@ class Paths:
         """Write all trajectories to one file, as `Path.save` writes one: "runs.npz" keeps everything, "runs.csv" is a
         table of trajectory, t, q and p alone.
         """
-        from leastaction.results.saved_paths import save
+        from leastaction.results.saved import save
 
         save(self, file)
 
@@ -258,17 +248,11 @@ class Paths:
         ----------
         file : path
             A file that `Paths.save` wrote.
-
-        Raises
-        ------
-        ValueError
-            The file is damaged, or holds no ensemble.
         """
-        from leastaction.results import files
-        from leastaction.results.saved_paths import fields
+        from leastaction.results.saved import fields
 
-        def made(arrays: Any, header: Any, length: int) -> Paths:
-            found = fields(arrays, header)
+        def made(arrays: Any, header: Any) -> Paths:
+            found = fields(arrays, header, True)
             own = found["pace"]
             return cls(**found | {"pace": None if own is None else cls(**own)})
 

@@ -287,10 +287,6 @@ class Lagrangian(Mechanics, Usual):
         names : sequence of str, optional
             Names of the coordinates.
 
-        Returns
-        -------
-        Lagrangian
-
         Raises
         ------
         ValueError

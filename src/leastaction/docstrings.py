@@ -14,6 +14,8 @@ PARAMETERS = {
     Where to draw. Without `ax` a new figure is made.""",
     "at": """at : {"nodes", "end"}, default "nodes"
     The largest error over the run, or the error at t_end.""",
+    "beside": """beside : sequence of Path, optional
+    Other paths of the same system, shown beside this one.""",
     "case": """system : Lagrangian, Quadratic, Sum or Problem
     What moves. A problem of `la.problems` brings its start, and its exact solution where one is known.
 q0 : array_like, shape (n,), optional
@@ -55,6 +57,8 @@ h : float
     The method.""",
     "moved": """system : Lagrangian, Quadratic or Sum
     What moves.""",
+    "names": """names : sequence of str, optional
+    Names of the coordinates, such as ``["theta1", "theta2"]``: tables, plots, pages and files use them.""",
     "params": """params : mapping, optional
     Values of parameters, in place of the defaults.""",
     "r": """r : int

@@ -54,12 +54,6 @@ class Rayleigh:
         ----------
         first, second : tuple (ω, ζ)
             Two frequencies in radians per unit of time, each with its ratio to critical damping.
-
-        Examples
-        --------
-        >>> import leastaction as la
-        >>> la.linear.Rayleigh.from_ratios((1.0, 0.5), (3.0, 0.5))
-        Rayleigh(alpha=0.75, beta=0.25)
         """
         (w1, z1), (w2, z2) = first, second
         if not (w1 > 0 and w2 > 0 and w1 != w2):
@@ -132,12 +126,6 @@ class Load(Samples):
         acceleration : array_like, shape (m,) or (m, k)
             The record.
         {rule}
-
-        Examples
-        --------
-        >>> import leastaction as la
-        >>> la.linear.Load.base([2.0, 1.0], [1.0, 1.0], [0, 1], [0.0, 9.0], rule="linear")(1.0)
-        array([-18.,  -9.])
         """
         mass, r = symmetric(M, "M"), np.asarray(direction, dtype=float)
         n = mass.shape[0]

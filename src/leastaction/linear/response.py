@@ -370,7 +370,7 @@ def _rows(a: Any, rows: NDArray[np.int64], among: NDArray[np.int64]) -> tuple[An
     """
     from scipy.sparse import diags_array
 
-    part = (diags_array(a) if a.ndim == 1 else a)
+    part = diags_array(a) if a.ndim == 1 else a
     part = part.tocsr()[rows] if is_sparse(part) else part[rows]
     columns = np.intersect1d(part.nonzero()[1], among)
     return part[:, columns], columns

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 
 
+@documented()
 class Quadratic(Usual):
     """A linear system M q̈ + C q̇ + K q = f(t), of the Lagrangian L = ½ vᵀMv − ½ qᵀKq.
 
@@ -52,8 +53,7 @@ class Quadratic(Usual):
     f : callable, tuple, Load, Samples or array_like, optional
         Load: a function of t that returns n numbers, `la.Samples` with values (m, n) or the pair (times, values) of
         cubic ones, a vector times a record (`la.linear.Load`), or a constant vector.
-    names : sequence of str, optional
-        Names of the degrees of freedom: tables, plots, pages and files use them.
+    {names}
 
     Attributes
     ----------
@@ -252,10 +252,6 @@ class Quadratic(Usual):
             "values)), or la.linear.Load(vector, times, samples), a vector times a record"
         )
 
-    def expanded(self) -> Quadratic:
-        """The system without sums over rows: itself."""
-        return self
-
     @property
     def instructions(self) -> int:
         """The products of one application of the matrices."""
@@ -402,12 +398,6 @@ class Quadratic(Usual):
         ----------
         k : int, optional
             How many. Without `k` all: of dense systems, and of sparse ones up to 1500 unknowns.
-
-        Examples
-        --------
-        >>> import leastaction as la
-        >>> la.Quadratic([1.0, 1.0], [4.0, 9.0]).modes().omega
-        array([2., 3.])
         """
         if k is None or (self.n <= ALL_MODES and 0 < k <= self.n):
             found = self._all_modes
@@ -447,14 +437,7 @@ class Quadratic(Usual):
 
     @documented("method")
     def stable_step(self, method: Method | str) -> float:
-        """The h below which every step of a method is stable on the system without damping; inf if all are.
-
-        Examples
-        --------
-        >>> import leastaction as la
-        >>> la.Quadratic([1.0], [4.0]).stable_step("verlet")
-        1.0
-        """
+        """The h below which every step of a method is stable on the system without damping; inf if all are."""
         limit = stable_intervals(by_name(method))[0][1]
         return limit / self.omega_max if np.isfinite(limit) and self.omega_max > 0 else float("inf")
 

@@ -21,7 +21,6 @@ from leastaction.printing import freedom
 from leastaction.results import files, tables
 from leastaction.run.advice import Advice, with_pace
 from leastaction.step.inputs import Inputs
-from leastaction.store.lazy import import_xarray
 from leastaction.systems.pace import OWN, STIFF, UNTIL, Paced
 from leastaction.systems.protocol import System
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     import pandas
     import xarray
     from matplotlib.axes import Axes
+
 
 @dataclass(frozen=True, eq=False)
 class Path:
@@ -131,13 +131,13 @@ class Path:
         return mechanics(self.system, self.system.values(self.params, self.reals), self.reals)
 
     def energy(self) -> NDArray[Any]:
-        """The energy E = p·v − L at every stored time, (K,)."""
+        """The energy E = p·v − L at every stored time, (K,). It needs whole states."""
         self._require_whole("the energy")
         with self.reals.working():
             return np.asarray(self.mechanics.energy(self.q, self.p, self.t, self.params))
 
     def work(self) -> NDArray[Any]:
-        """The work W = ∫ F·v dt of the external forces since the start, at every stored time.
+        """The work W = ∫ F·v dt of the external forces since the start, at every stored time, (K,); without impacts.
 
         The quadrature is that of the steps, which are solved again. ``path.energy() - path.work()`` is constant up to
         the order of the method where L does not depend on time. For a Quadratic system the forces are f(t) − C v. With
@@ -188,7 +188,8 @@ class Path:
         return [] if self.inputs is None else [self.inputs.instant(self.t)]
 
     def velocity(self, dofs: ArrayLike | None = None) -> NDArray[Any]:
-        """The velocity at every stored time, (K, n) or (K, len(dofs)).
+        """The velocity at every stored time, (K, n) or (K, len(dofs)). It needs whole states, unless the system is
+        Quadratic with a lumped mass.
 
         Parameters
         ----------
@@ -228,13 +229,7 @@ class Path:
         return response.acceleration(self, dofs)
 
     def __call__(self, t: Any) -> NDArray[Any]:
-        """q at any time of the run, shape (n,) for one time or (…, n) for an array of times.
-
-        Between steps this is the method's own polynomial of degree s, found again by solving the step
-        from the stored state. At the ends of steps its error is that of the run, O(h^order); inside it is
-        O(h^{s+1}), or O(h^s) for the members with u = 2s − 2, whose nodes do not see the highest degree. For
-        RK4 it is the cubic through positions and velocities, O(h⁴).
-        """
+        """q at any time of the run, shape (n,) for one time or (…, n) for an array of times; see the class."""
         from leastaction.results.dense import paced_positions, positions
 
         self._require_whole("dense output")
@@ -263,9 +258,8 @@ class Path:
 
     @documented()
     def plot(self, what: str = "configuration", ax: Axes | None = None, **options: Any) -> Axes:
-        """Draw the path with Matplotlib. Several paths may share an axis.
-
-        Where states are few, "configuration" and "phase" follow the method's own polynomial between them.
+        """Draw the path with Matplotlib. Several paths may share an axis. Where states are few, "configuration" and
+        "phase" follow the method's own polynomial between them.
 
         Parameters
         ----------
@@ -289,9 +283,7 @@ class Path:
 
         Parameters
         ----------
-        {draw}
-        beside : sequence of Path, optional
-            Other paths of the same system, shown beside this one.
+        {draw, beside}
         """
         from leastaction.results import viewer
 
@@ -317,8 +309,7 @@ class Path:
             pair (i, j), or (i, j, "spring"), or (i, j, "thread"). Among the links may be bodies, by their centre c and
             the ends a, b, e of their half axes: (c, a, b, "disc"), (c, a, b, e, "ellipsoid"), (c, a, b, e, "box"), and
             (c, a, b, "box") in the plane. The catalogue's problems bring their own drawing.
-        beside : sequence of Path, optional
-            Other paths of the same system, shown beside this one.
+        {beside}
         begin : float, optional
             Show the motion from this time on. Energy and invariants are shown from the start.
         megabytes : float, default 1.4
@@ -374,13 +365,7 @@ class Path:
 
     def to_xarray(self) -> xarray.Dataset:
         """The path as an xarray Dataset with the coordinates t and dof. Needs the extra ``leastaction[xarray]``."""
-        xarray = import_xarray()
-        energy = {"energy": ("t", self.energy())} if self.output is None else {}
-        return xarray.Dataset(
-            {"q": (("t", "dof"), self.q), "p": (("t", "dof"), self.p), **energy},
-            coords={"t": self.t, "dof": tables.dof_labels(self)},
-            attrs={"method": self.method.name, "h": self.h, "every": self.every, "system": self.system.name},
-        )
+        return tables.dataset(self, ("t", "dof"), {"t": np.asarray(self.t)})
 
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write the path to one file.

@@ -21,7 +21,6 @@ from leastaction.results import files, tables
 from leastaction.results.path import Path, in_time
 from leastaction.run.standing import Status
 from leastaction.step.inputs import Inputs
-from leastaction.store.lazy import LazyArray, import_xarray
 from leastaction.systems.protocol import System
 
 if TYPE_CHECKING:
@@ -263,24 +262,11 @@ class Paths:
         """The paths as an xarray Dataset with the coordinates trajectory, t and dof. Needs the extra
         ``leastaction[xarray]``.
         """
-        xarray = import_xarray()
-        dims = ("trajectory", "t", "dof")
-
-        def states(array: Any) -> Any:
-            return array.variable(dims) if isinstance(array, LazyArray) else (dims, array)
-
-        if self.pace is None:
-            times: dict[str, Any] = {"t": np.asarray(self.t)}
-        else:  # the axis is s, and t is a function of s
-            dims = ("trajectory", "s", "dof")
-            times = {"s": np.asarray(self.pace.t), "t": (dims[:2], np.asarray(self.t))}
-        lazy = isinstance(self.q, LazyArray)  # a lazy array is not read before it is asked for
-        energy = {} if lazy or self.output is not None else {"energy": (dims[:2], self.energy())}
-        return xarray.Dataset(
-            {"q": states(self.q), "p": states(self.p), **energy, "status": ("trajectory", self.status)},
-            coords={"trajectory": np.arange(len(self)), "dof": tables.dof_labels(self), **times},
-            attrs={"method": self.method.name, "h": self.h, "every": self.every, "system": self.system.name},
-        )
+        axis, times = "t", dict[str, Any](t=np.asarray(self.t))
+        if self.pace is not None:  # the axis is s, and t is a function of s
+            axis, times = "s", {"s": np.asarray(self.pace.t), "t": (("trajectory", "s"), np.asarray(self.t))}
+        coords = {"trajectory": np.arange(len(self)), **times}
+        return tables.dataset(self, ("trajectory", axis, "dof"), coords, status=("trajectory", self.status))
 
     @documented()
     def to_html(self, file: str | os.PathLike[str], draw: Any = None, megabytes: float = 1.4) -> None:

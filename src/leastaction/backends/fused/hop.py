@@ -24,10 +24,10 @@ from itertools import pairwise
 from typing import Any
 
 from leastaction.backends.fused.advance import foreseen, summed
+from leastaction.backends.fused.ordering import prompt
 from leastaction.backends.fused.rattle import Held, Iterated, Values, impulse_of, iterated, within_reach
 from leastaction.backends.layout import HOP
 from leastaction.program import Builder, Program
-from leastaction.program.ordering import prompt
 from leastaction.step.form import Step
 from leastaction.step.rows import OneByOne, Rows
 from leastaction.step.verdict import ACCEPTABLE, EPS, FAR, NEARBY, NEGLIGIBLE, ON_THE_BRANCH, TINY

@@ -55,6 +55,8 @@ h : float
     The step.""",
     "method": """method : str or method
     The method.""",
+    "method_facts": """name, order, symmetric
+    Its name in the literature, its order, and whether a step of −h undoes a step of h.""",
     "moved": """system : Lagrangian, Quadratic or Sum
     What moves.""",
     "names": """names : sequence of str, optional

@@ -124,7 +124,7 @@ class Shifted(Solves):
         return np.array([self._combine(row, w) for row in self.small.out])
 
 
-class Block(Solves):
+class Kronecker(Solves):
     """General damping: Σ (A⊗M − hD⊗C − h²B⊗K) in one factorisation of size s n, since three matrices share no modes."""
 
     def __init__(self, system: Quadratic, form: LinearForm, h: float) -> None:
@@ -179,7 +179,7 @@ class Composed(Solves):
 
     def __init__(self, system: Quadratic, method: Method, h: float) -> None:
         form = method.root.linear_form()
-        kind = Shifted if system.C is None or isinstance(system.C, Rayleigh) else Block
+        kind = Shifted if system.C is None or isinstance(system.C, Rayleigh) else Kronecker
         made: dict[float, Solves] = {part: kind(system, form, part * h) for part in set(method.parts.tolist())}
         self.steps = [made[part] for part in method.parts.tolist()]
         offsets = np.concatenate([[0.0], np.cumsum(method.parts)[:-1]])

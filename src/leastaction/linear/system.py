@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,10 +23,11 @@ from leastaction.linear.propagator import Propagator
 from leastaction.linear.stability import require_stable, stable_intervals
 from leastaction.methods import Galerkin, Method
 from leastaction.methods import method as by_name
-from leastaction.numbers.rounding import FLOAT64, Reals
+from leastaction.numbers.rounding import Reals
 from leastaction.step.samples import Samples
 from leastaction.systems.arguments import coordinate_names
 from leastaction.systems.defaults import Usual
+from leastaction.systems.programs import Parameters
 
 if TYPE_CHECKING:
     from leastaction.backends.rows import Row
@@ -36,7 +38,7 @@ FloatArray = NDArray[np.float64]
 
 
 @documented()
-class Quadratic(Usual):
+class Quadratic(Parameters, Usual):
     """A linear system M q̈ + C q̇ + K q = f(t), of the Lagrangian L = ½ vᵀMv − ½ qᵀKq.
 
     Matrices are NumPy or scipy.sparse. If one is sparse, all are. Dense matrices may hold exact numbers, as text
@@ -241,6 +243,8 @@ class Quadratic(Usual):
         return self.C is not None
 
     linear = True
+    name = "quadratic"
+    _given, _defaults = MappingProxyType({}), MappingProxyType({})  # all numbers stand in M, K, C and f
     tools = ("scipy",)
     m = 0  # constraints
     mass_varies_with_velocity = False
@@ -336,25 +340,6 @@ class Quadratic(Usual):
         threads = "" if self.sparse else f"{blas_threads()} BLAS threads, "
         return libraries + threads + fingerprint()
 
-    # A system has parameters by name; this one keeps all of its numbers in M, K, C and f.
-
-    @property
-    def name(self) -> str:
-        return "quadratic"
-
-    @property
-    def params(self) -> dict[str, Any]:
-        return {}
-
-    @property
-    def given(self) -> dict[str, Any]:
-        return {}
-
-    def values(self, params: Any = None, reals: Reals = FLOAT64) -> NDArray[Any]:
-        if params is not None and len(params):
-            raise ValueError(f"a Quadratic system has no parameters; got {params!r}")
-        return reals.array([])
-
     def exact_matrices(self, reals: Reals) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
         """M, K and C (None if there is none) at another precision, as they were given, written out."""
         M, K = self._exact_matrix("M", self.M, reals), self._exact_matrix("K", self.K, reals)
@@ -371,9 +356,6 @@ class Quadratic(Usual):
         a = a.reshape(1, 1) if a.ndim == 0 else np.diag(a) if a.ndim == 1 else a
         with reals.working():
             return np.asarray(reals.array("1/2").item() * (a + a.T))
-
-    def named(self, values: NDArray[Any]) -> dict[str, Any]:
-        return {}
 
     # Steps, frequencies, stability, exact motion.
 

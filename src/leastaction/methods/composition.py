@@ -70,6 +70,7 @@ KNOWN = {
 }
 
 
+@documented()
 @dataclass(frozen=True)
 class Composition(Method):
     """Steps of one method, of lengths γ_j h, one after the other. `la.compose` makes it.
@@ -78,12 +79,7 @@ class Composition(Method):
     ----------
     base : method
         The method whose steps are done.
-    name : str
-        Such as "yoshida(P1N2Q2Lob)".
-    order : int
-        The order that the factors give.
-    symmetric : bool
-        Whether a step of −h undoes a step of h.
+    {method_facts}
     count : int
         How many steps of the innermost method one step is.
 
@@ -103,7 +99,6 @@ class Composition(Method):
 
     @property
     def root(self) -> Galerkin:
-        """The method whose steps are done."""
         return require_member(self.base.root, "a composition")
 
     @documented("digits_correct")
@@ -124,7 +119,6 @@ class Composition(Method):
 
     @property
     def text(self) -> str:
-        """The text from which `la.method` makes the composition again."""
         if self.known:
             return f"{self.known}({self.base.text})"
         numbers = ", ".join(map(to_text, self.given))
@@ -173,7 +167,7 @@ class Composition(Method):
 
 
 def compose(method: Any, factors: str | Sequence[Any]) -> Composition:
-    """Do steps of a method of lengths γ_1 h, …, γ_m h, one after the other, as one step.
+    """Do steps of a method of lengths γ_1 h, …, γ_m h, one after the other, as one step. The order is found from γ.
 
     Parameters
     ----------
@@ -183,11 +177,6 @@ def compose(method: Any, factors: str | Sequence[Any]) -> Composition:
         Numbers γ_j that sum to one, exact or floats. Or a name: "yoshida" (the triple jump) and "suzuki" (five steps)
         raise the order of a symmetric method by two; "yoshida6", "yoshida8" and "suzuki8" are for methods of order
         two.
-
-    Returns
-    -------
-    Composition
-        Its order is found from the factors.
 
     Examples
     --------

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from leastaction.linear.matrices import chosen_dofs
 from leastaction.results import looks, sections
-from leastaction.results.between import smooth
 from leastaction.results.colours import COLOURS, colour
+from leastaction.results.inside_steps import smooth
 from leastaction.results.looks import Look, conserves_energy, look, stored_places, with_unit
 
 if TYPE_CHECKING:

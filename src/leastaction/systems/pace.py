@@ -91,7 +91,8 @@ class Paced(Lagrangian):
         self.inputs, self.clock = {}, Clock("q" if changes else "p", self.n)
         self.names = (*of.names, "time" if changes else "E") if of.names else ()
         more = dict.fromkeys((*(OWN if self.automatic else ()), *((STIFF,) if changes else ()), UNTIL), 1.0)
-        self._given, self._defaults = of._given | more, of._defaults | {name: np.array(x) for name, x in more.items()}
+        self._given = {**of._given, **more}
+        self._defaults = {**of._defaults, **{name: np.array(x) for name, x in more.items()}}
         if changes:
             self._with_time()
         else:

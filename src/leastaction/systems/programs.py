@@ -27,8 +27,8 @@ class Parameters:
     """A system whose parameters have names and default values."""
 
     name: str
-    _given: dict[str, Any]  # the parameters as they were given
-    _defaults: dict[str, NDArray[Any]]  # as arrays of floats
+    _given: Mapping[str, Any]  # the parameters as they were given
+    _defaults: Mapping[str, NDArray[Any]]  # as arrays of floats
 
     @property
     def given(self) -> dict[str, Any]:

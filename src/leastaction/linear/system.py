@@ -227,6 +227,8 @@ class Quadratic(Parameters, Usual):
         """The diagonal of K, where K is diagonal; else None."""
         return diagonal(self.K)
 
+    # What a run asks of a system; see `systems.protocol`.
+
     @property
     def depends_on_time(self) -> bool:
         """Whether there is a load that changes."""
@@ -234,12 +236,10 @@ class Quadratic(Parameters, Usual):
 
     @property
     def forced(self) -> bool:
-        """Whether damping or a load acts."""
         return self.C is not None or self.f is not None
 
     @property
     def forced_by_state(self) -> bool:
-        """Whether damping acts."""
         return self.C is not None
 
     linear = True
@@ -250,7 +250,6 @@ class Quadratic(Parameters, Usual):
     mass_varies_with_velocity = False
 
     def check_inputs(self) -> None:
-        """Refuse inputs."""
         raise ValueError(
             "inputs= are for Lagrangians; a Quadratic system has its load f: la.Quadratic(M, K, f=la.Samples(times, "
             "values)), or la.linear.Load(vector, times, samples), a vector times a record"
@@ -279,7 +278,6 @@ class Quadratic(Parameters, Usual):
         return min((b / a for a, b in pairwise(sizes) if a > 0 and 0 < b < np.inf), default=0.0)
 
     def energies(self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
-        """H at many states."""
         return np.asarray(self.energy(q, p))
 
     def begin(
@@ -293,7 +291,6 @@ class Quadratic(Parameters, Usual):
         return p, np.zeros((len(q), 0)), status
 
     def check_start(self, t: float, q: FloatArray, p: FloatArray | None, v: FloatArray | None, params: Any) -> None:
-        """Say why one trajectory cannot begin."""
         raise ValueError(f"the momentum is not finite at the start, q = {q}, v = {v}")
 
     def check_span(self, t0: float, t_end: float) -> None:
@@ -309,7 +306,6 @@ class Quadratic(Parameters, Usual):
         """None: a step is a matrix."""
 
     def stepper(self, method: Method, start: Start, row: Row | None = None) -> LinearStepper:
-        """The stepper of one trajectory in float64."""
         from leastaction.linear.stepper import LinearStepper
 
         return LinearStepper(self, method, start, row)
@@ -322,17 +318,14 @@ class Quadratic(Parameters, Usual):
         )
 
     def record(self) -> dict[str, Any]:
-        """What a file's header says of the system."""
         return {"n": self.n, "name": self.name, "names": list(self.names), "defaults": {}, "sparse": self.sparse}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What a file has beside the header: the matrices and the load."""
         from leastaction.linear.archive import to_arrays
 
         return to_arrays(self)
 
     def machine(self) -> str:
-        """What decides the last bits of a run in float64."""
         import scipy
 
         libraries = f"NumPy {np.__version__}, SciPy {scipy.__version__}, "

@@ -339,7 +339,6 @@ class Lagrangian(Mechanics, Usual):
         params: NDArray[Any],
         inputs: NDArray[Any] | None = None,
     ) -> None:
-        """Say why one trajectory cannot begin."""
         check_start(self, t, q, p, v, params, inputs)
 
     def check_inputs(self) -> None:
@@ -391,7 +390,6 @@ class Lagrangian(Mechanics, Usual):
         return reason, advice
 
     def record(self) -> dict[str, Any]:
-        """What a file's header says of the system: `from_record` reads it."""
         defaults = {name: to_texts(value) for name, value in self._given.items()}
         parts = {"program": self.program, "force": self.force, "constraints": self.constraints}
         programs = {name: None if program is None else program.to_json() for name, program in parts.items()}

@@ -198,7 +198,6 @@ class Mechanics(Programs, Parameters):
         return v, found
 
     def energies(self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
-        """E = p·v − L at K points with parameters (K, …)."""
         v, _ = self.velocities(t, q, p, params)
         L = points.evaluate(self.program, np.concatenate([t[:, None], q, v, params], axis=1))[:, 0]
         return np.asarray(np.einsum("ki,ki->k", p, v) - L)
@@ -237,7 +236,6 @@ class Mechanics(Programs, Parameters):
     def frequency(
         self, t: float, q: FloatArray, p: FloatArray, v: FloatArray, params: FloatArray, length: float
     ) -> float:
-        """The largest frequency or growth rate of the linearised motion at its start, or soon after."""
         return fastest(self, t, q, v, params, length)
 
     def begin(
@@ -249,7 +247,6 @@ class Mechanics(Programs, Parameters):
         params: FloatArray,
         inputs: FloatArray | None = None,
     ) -> tuple[FloatArray, FloatArray, NDArray[np.int8]]:
-        """Momenta, velocities and a status of trajectories that begin at q with p or v, a row for each."""
         n, size, times = self.n, len(q), np.full(len(q), t)
         status = np.zeros(size, np.int8)
         if v is None:

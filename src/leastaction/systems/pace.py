@@ -147,7 +147,6 @@ class Paced(Lagrangian):
 
     @property
     def in_time(self) -> Lagrangian:
-        """The system whose motion in time this is."""
         return self.of
 
     @property
@@ -183,7 +182,6 @@ class Paced(Lagrangian):
         return found
 
     def explain(self, failure: Failure, h: float) -> tuple[str, str]:
-        """Why a step of s could not be done, and what to try."""
         reason, advice = super().explain(failure, h)
         return reason, f"{advice}. A step has no solution, either, where the pace σ is not positive"
 
@@ -208,7 +206,6 @@ class Paced(Lagrangian):
         return None
 
     def record(self) -> dict[str, Any]:
-        """What a file's header says of the system."""
         pace = {"of": self.of.record(), "sigma": self.sigma.to_json(), "bits": self.bits}
         return {**super().record(), "pace": pace}
 

@@ -15,11 +15,11 @@ import pytest
 
 import leastaction as la
 from leastaction.backends import built, native
-from leastaction.backends.points import evaluate
 from leastaction.backends.stepper import Start
 from leastaction.kernel import cache, compile_program
 from leastaction.kernel import compile as compile_module
 from leastaction.program import Program
+from native import evaluate
 from processes import printed_by
 
 # A run that needs a kernel of its own and native loops, and prints every bit of its result.

@@ -146,11 +146,12 @@ class Composition(Method):
 
     def found_order(self) -> int:
         """The degree up to which all words have the coefficients of the exact motion."""
-        letters = _letters(self.root)
+        letters = (1, *range(self.root.order + 1, HIGHEST + 1, 2 if self.root.symmetric else 1))  # degrees i of the X_i
         with mpmath_digits(DIGITS + 20):
             found = _product(self.factors(DIGITS), letters, HIGHEST)
             near = ROUNDED if self._rounded else mpmath.mpf(10) ** -DIGITS
-            wrong = [sum(word) for word, value in found.items() if abs(value - _exact(word)) > near]
+            wanted = {word: mpmath.mpf(set(word) <= {1}) / math.factorial(len(word)) for word in found}  # of exp(X_1)
+            wrong = [sum(word) for word, value in found.items() if abs(value - wanted[word]) > near]
         return min(wrong, default=HIGHEST + 1) - 1
 
     @property
@@ -274,12 +275,6 @@ def _solved(name: str, digits: int) -> tuple[Any, ...]:
         return tuple(whole(list(half)))
 
 
-def _letters(root: Galerkin) -> tuple[int, ...]:
-    """The degrees i of the X_i."""
-    p = root.order
-    return (1, *range(p + 1, HIGHEST + 1, 2 if root.symmetric else 1))
-
-
 def _product(factors: Sequence[Any], letters: Sequence[int], highest: int) -> Series:
     """The coefficients of all words up to a degree in exp(Σ γ_1^i X_i) … exp(Σ γ_m^i X_i)."""
     words = _words(tuple(letters), highest)
@@ -296,11 +291,6 @@ def _words(letters: tuple[int, ...], highest: int) -> tuple[Word, ...]:
     for word in found:
         found += [(*word, i) for i in letters if sum(word) + i <= highest]
     return tuple(found)
-
-
-def _exact(word: Word) -> Any:
-    """The coefficient of a word in exp(X_1)."""
-    return mpmath.mpf(set(word) <= {1}) / math.factorial(len(word))
 
 
 def _short(x: Any) -> str:

@@ -137,7 +137,10 @@ class Paths:
             )
         B, K, _ = self.q.shape
         if self.digits is not None:
-            return self._energy_at_digits()
+            E = np.full((B, K), reals(self.digits).array(np.nan)[()])
+            for i, path in enumerate(self):
+                E[i, self._there(i)] = path.energy()
+            return E
         E = np.full((B, K), np.nan)
         many, rows = max(1, BLOCK // K), min(K, BLOCK)
         for i, k in product(range(0, B, many), range(0, K, rows)):
@@ -147,14 +150,6 @@ class Paths:
             trajectory, row = np.nonzero(there)
             t = np.asarray(self.t[block[1]])[row] if self.pace is None else np.asarray(self.t[block])[there]
             E[block][there] = self.system.energies(t, q[there], p[there], self.values[block[0]][trajectory])
-        return E
-
-    def _energy_at_digits(self) -> NDArray[Any]:
-        """The energy at more digits, one trajectory after the other."""
-        arithmetic = reals(self.digits)
-        E = np.full(self.q.shape[:2], arithmetic.array(np.nan)[()])
-        for i, path in enumerate(self):
-            E[i, self._there(i)] = path.energy()
         return E
 
     def _there(self, i: int) -> NDArray[np.bool_]:

@@ -323,15 +323,8 @@ def traced(pace: Callable[..., Any], system: Lagrangian) -> Program:
             f"({', '.join(a.name for a in arguments)})"
         )
 
-    if time:
-
-        def of_state(t: Any, q: Any, v: Any, **values: Any) -> Any:
-            return pace(t, q, **values)
-
-    else:
-
-        def of_state(q: Any, v: Any, **values: Any) -> Any:  # type: ignore[misc]
-            return pace(q, **values)
+    def of_state(*state: Any, **values: Any) -> Any:
+        return pace(*state[:-1], **values)  # without the velocity
 
     of_state.__module__ = getattr(pace, "__module__", __name__)  # where errors are looked for
     try:

@@ -19,19 +19,19 @@ from leastaction.methods import Method
 from leastaction.numbers.rounding import Reals, reals
 from leastaction.printing import freedom
 from leastaction.results import files, tables
+from leastaction.results.saved import Savable, fields
 from leastaction.run.advice import Advice, with_pace
 from leastaction.step.inputs import Inputs
 from leastaction.systems.pace import OWN, STIFF, UNTIL, Paced
 from leastaction.systems.protocol import System
 
 if TYPE_CHECKING:
-    import pandas
     import xarray
     from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
+class Path(Savable):
     """One trajectory: what `la.integrate` gives back.
 
     Attributes
@@ -351,36 +351,9 @@ class Path:
 
         viewer.animate(self, file, draw, seconds, fps, dpi)
 
-    @documented("file", "columns")
-    def to_csv(self, file: str | os.PathLike[str], dofs: ArrayLike | None = None, names: Any = None) -> None:
-        """Write a table with every digit, one row for each state: t, q, p, and the energy where the whole state is
-        stored.
-        """
-        tables.write(self, file, dofs, names)
-
-    @documented("columns")
-    def to_pandas(self, dofs: ArrayLike | None = None, names: Any = None) -> pandas.DataFrame:
-        """The table of `to_csv` as a pandas DataFrame with the index t. Needs the extra ``leastaction[pandas]``."""
-        return tables.frame(self, dofs, names)
-
     def to_xarray(self) -> xarray.Dataset:
         """The path as an xarray Dataset with the coordinates t and dof. Needs the extra ``leastaction[xarray]``."""
         return tables.dataset(self, ("t", "dof"), {"t": np.asarray(self.t)})
-
-    def save(self, file: str | os.PathLike[str]) -> None:
-        """Write the path to one file.
-
-        An existing file is replaced only by a whole one.
-
-        Parameters
-        ----------
-        file : path
-            "run.npz" keeps the path with its system and every digit; "run", without an ending, does the same.
-            "run.csv" is a table of t, q and p alone. Other endings are refused.
-        """
-        from leastaction.results.saved import save
-
-        save(self, file)
 
     @classmethod
     def load(cls, file: str | os.PathLike[str]) -> Path:
@@ -394,8 +367,6 @@ class Path:
         file : path
             A file that `Path.save` wrote.
         """
-        from leastaction.results.saved import fields
-
         path: Path = files.loaded(file, lambda arrays, header: in_time(cls(**fields(arrays, header, False))))
         return path
 

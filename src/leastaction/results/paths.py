@@ -10,7 +10,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from leastaction.docstrings import documented
 from leastaction.events import Happened
@@ -19,12 +19,12 @@ from leastaction.numbers.rounding import all_finite, reals
 from leastaction.printing import freedom
 from leastaction.results import files, tables
 from leastaction.results.path import Path, in_time
+from leastaction.results.saved import Savable, fields
 from leastaction.run.standing import Status
 from leastaction.step.inputs import Inputs
 from leastaction.systems.protocol import System
 
 if TYPE_CHECKING:
-    import pandas
     import xarray
     from matplotlib.axes import Axes
 
@@ -34,7 +34,7 @@ BLOCK = 1 << 18  # states whose energy is computed at once
 
 
 @dataclass(frozen=True, eq=False)
-class Paths:
+class Paths(Savable):
     """Many trajectories: what `la.ensemble` gives back.
 
     ``paths[i]`` is trajectory i as a single `Path`, as far as it went. ``len(paths)`` is their number B, and a loop
@@ -193,20 +193,6 @@ class Paths:
     def __iter__(self) -> Iterator[Path]:
         return (self[i] for i in range(len(self)))
 
-    @documented("file", "columns")
-    def to_csv(self, file: str | os.PathLike[str], dofs: ArrayLike | None = None, names: Any = None) -> None:
-        """Write one table of all trajectories with every digit: trajectory, t, q, p, and the energy where the whole
-        state is stored.
-        """
-        tables.write(self, file, dofs, names)
-
-    @documented("columns")
-    def to_pandas(self, dofs: ArrayLike | None = None, names: Any = None) -> pandas.DataFrame:
-        """The table of `to_csv` as a pandas DataFrame with the index (trajectory, t). Needs the extra
-        ``leastaction[pandas]``.
-        """
-        return tables.frame(self, dofs, names)
-
     @documented()
     def plot(self, what: str = "configuration", ax: Axes | None = None, most: int = 50, **options: Any) -> Axes:
         """Draw trajectories with Matplotlib, one over the other, from dark to bright in their order.
@@ -225,15 +211,6 @@ class Paths:
 
         return plot_paths(self, what, ax, most, **options)
 
-    @documented("file")
-    def save(self, file: str | os.PathLike[str]) -> None:
-        """Write all trajectories to one file, as `Path.save` writes one: "runs.npz" keeps everything, "runs.csv" is a
-        table of trajectory, t, q and p alone.
-        """
-        from leastaction.results.saved import save
-
-        save(self, file)
-
     @classmethod
     def load(cls, file: str | os.PathLike[str]) -> Paths:
         """Read back what `Paths.save` wrote. The file may come from anybody, as for `Path.load`.
@@ -243,7 +220,6 @@ class Paths:
         file : path
             A file that `Paths.save` wrote.
         """
-        from leastaction.results.saved import fields
 
         def made(arrays: Any, header: Any) -> Paths:
             found = fields(arrays, header, True)

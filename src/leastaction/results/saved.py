@@ -12,8 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from leastaction.docstrings import documented
 from leastaction.events import Happened
 from leastaction.methods import Galerkin
 from leastaction.numbers.notation import BINARY_NUMBER, to_text, to_texts
@@ -29,6 +30,8 @@ from leastaction.store.header import checked_output, method_of_file
 from leastaction.systems.protocol import System, from_record
 
 if TYPE_CHECKING:
+    import pandas
+
     from leastaction.results.path import Path
     from leastaction.results.paths import Paths
 
@@ -39,7 +42,36 @@ STATES = ("q", "p", "tangent", "sensitivity")
 NAN = "nan"  # where a trajectory has ended; other numbers of many digits are binary ones
 
 
-def save(run: Path | Paths, file: str | os.PathLike[str]) -> None:
+class Savable:
+    """Tables and files of a Path, or of Paths."""
+
+    @documented("file", "columns")
+    def to_csv(self, file: str | os.PathLike[str], dofs: ArrayLike | None = None, names: Any = None) -> None:
+        """Write a table with every digit, one row for each state: t, q, p, and the energy where whole states are
+        stored. Of an ensemble the number of the trajectory stands in front.
+        """
+        tables.write(cast(Any, self), file, dofs, names)
+
+    @documented("columns")
+    def to_pandas(self, dofs: ArrayLike | None = None, names: Any = None) -> pandas.DataFrame:
+        """The table of `to_csv` as a pandas DataFrame with the index t, of an ensemble (trajectory, t). Needs the extra
+        ``leastaction[pandas]``.
+        """
+        return tables.frame(cast(Any, self), dofs, names)
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write everything to one file. An existing file is replaced only by a whole one.
+
+        Parameters
+        ----------
+        file : path
+            "run.npz" keeps the states with their system and every digit; "run", without an ending, does the same.
+            "run.csv" is a table of t, q and p alone. Other endings are refused.
+        """
+        _save(cast(Any, self), file)
+
+
+def _save(run: Path | Paths, file: str | os.PathLike[str]) -> None:
     """Write a table, or everything, as the ending says. Of one path with a pace the run in its own time is kept."""
     table = files.kind(file) == files.TABLE
     if not table and run.q.ndim == 2 and run.pace is not None:

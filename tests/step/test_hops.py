@@ -9,7 +9,7 @@ import pytest
 
 import leastaction as la
 from leastaction.backends.fused.elimination import factors, square, substitute
-from leastaction.backends.fused.ordering import prompt
+from leastaction.program.ordering import prompt
 from leastaction.backends.fused.programs import held_programs
 from leastaction.kernel import compile_program
 from leastaction.program import Builder

@@ -5,6 +5,9 @@ wait, more than the processor has registers for. `ordered` writes each value sho
 schedule from the end to the beginning: of the instructions whose uses all stand behind, it takes one after which no
 more values wait than before, else the one that stood last. What is an instruction or two away from the inputs does not
 count, since it can be computed again.
+
+Where one long chain of instructions has to wait for each other, others should be done meanwhile. A processor looks
+ahead, but not far. `prompt` writes each instruction where it can begin, if none had to wait for a place.
 """
 
 from __future__ import annotations
@@ -54,10 +57,26 @@ def ordered(program: Program) -> Program:
                         heapq.heappush(ready, candidate(other))
             if not unplaced[a]:
                 heapq.heappush(ready, candidate(a))
-    return in_order(program, backwards[::-1])
+    return _in_order(program, backwards[::-1])
 
 
-def in_order(program: Program, order: list[int]) -> Program:
+LATENCY = {
+    "div": 13, "max": 2, "min": 2, "maximum": 3, "minimum": 3, "if": 2, "select": 2, "abs": 1, "and": 1, "or": 1,
+    "not": 1, "neg": 0,
+}  # fmt: skip
+USUAL = 4  # cycles from operands to result, of all others
+
+
+def prompt(program: Program) -> Program:
+    """The same program, each instruction as early as its operands are there."""
+    code, ready = program.code, [0] * len(program.code)
+    for k, (op, *args) in enumerate(code):
+        if op not in GIVEN:
+            ready[k] = max(ready[a] for a in args) + LATENCY.get(op, USUAL)
+    return _in_order(program, sorted((k for k, (op, *_) in enumerate(code) if op not in GIVEN), key=ready.__getitem__))
+
+
+def _in_order(program: Program, order: list[int]) -> Program:
     """The same program, what is given first, then the instructions in this order."""
     code = program.code
     order = [k for k, (op, *_) in enumerate(code) if op in GIVEN] + order

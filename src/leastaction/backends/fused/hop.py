@@ -24,7 +24,7 @@ from itertools import pairwise
 from typing import Any
 
 from leastaction.backends.fused.advance import foreseen, summed
-from leastaction.backends.fused.ordering import prompt
+from leastaction.program.ordering import prompt
 from leastaction.backends.fused.rattle import Held, Iterated, Values, impulse_of, iterated, within_reach
 from leastaction.backends.layout import HOP
 from leastaction.program import Builder, Program

@@ -15,7 +15,7 @@ from leastaction.backends.fused.collocation import WOVEN, collocated
 from leastaction.backends.fused.mass import Chords, Mass, eliminated, mass_of
 from leastaction.backends.fused.newton import Iteration, coordinates, iteration, newton, unique
 from leastaction.backends.fused.nodes import nodes_of, shift_count
-from leastaction.backends.fused.ordering import prompt
+from leastaction.program.ordering import prompt
 from leastaction.backends.fused.settling import settling
 from leastaction.backends.fused.shifted_systems import SLOPES, moving
 from leastaction.backends.fused.uniqueness import one_root

@@ -15,6 +15,8 @@ PARAMETERS = {
     Where to draw. Without `ax` a new figure is made.""",
     "at": """at : {"nodes", "end"}, default "nodes"
     The largest error over the run, or the error at t_end.""",
+    "beside": """beside : sequence of Path, optional
+    Other paths of the same system, shown beside this one.""",
     "case": """system : Lagrangian, Quadratic, Sum or Problem
     What moves. A problem of `la.problems` brings its start, and its exact solution where one is known.
 q0 : array_like, shape (n,), optional
@@ -54,12 +56,18 @@ h : float
     The step.""",
     "method": """method : str or method
     The method.""",
+    "method_facts": """name, order, symmetric
+    Its name in the literature, its order, and whether a step of −h undoes a step of h.""",
     "moved": """system : Lagrangian, Quadratic or Sum
     What moves.""",
+    "names": """names : sequence of str, optional
+    Names of the coordinates, such as ``["theta1", "theta2"]``: tables, plots, pages and files use them.""",
     "params": """params : mapping, optional
     Values of parameters, in place of the defaults.""",
     "r": """r : int
     Number of points, at least 1; at least 2 where both ends are among them.""",
+    "rule": """rule : {"previous", "linear", "cubic"}, default "cubic"
+    How samples are joined, as for `la.Samples`.""",
     "start": """q0 : array_like, shape (n,)
     Positions at the start.
 p0, v0 : array_like, shape (n,), optional

@@ -9,10 +9,10 @@ import pytest
 
 import leastaction as la
 from leastaction.backends.fused.elimination import factors, square, substitute
+from leastaction.program.ordering import prompt
 from leastaction.backends.fused.programs import held_programs
 from leastaction.kernel import compile_program
 from leastaction.program import Builder
-from leastaction.program.ordering import prompt
 
 Q0 = np.array([np.sin(0.3), -np.cos(0.3), np.sin(0.3) + 0.7 * np.sin(0.2), -np.cos(0.3) - 0.7 * np.cos(0.2)])
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leastaction.numbers.arrays import FloatArray
-from leastaction.results.between import STRAIGHT, Picture, flat, missed, states
+from leastaction.results.inside_steps import STRAIGHT, Picture, flat, missed, states
 
 if TYPE_CHECKING:
     from leastaction.results.path import Path

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leastaction.results.between import states
 from leastaction.results.colours import colour
+from leastaction.results.inside_steps import states
 from leastaction.results.looks import look
 from leastaction.results.viewer.bodies import mesh
 from leastaction.results.viewer.drawing import Drawing, drawing

@@ -40,6 +40,7 @@ class Snapshot:
     states: FloatArray
     phase: int
     unbegun: bool
+    noted: FloatArray  # how many steps of each trajectory were noted for an event
 
 
 class FormStepper:
@@ -241,7 +242,7 @@ class FormStepper:
             for g in which:
                 self._group(g, int(now[g]), end)
             return
-        before = self.states[which].copy(), self._phase[which].copy(), self._unbegun[which].copy()
+        before = [self._snapshot(g) for g in which.tolist()]
         self._prepare(which, now[which], EASY, end)
         hard = self._hard
         done, why = self._called(which)
@@ -250,8 +251,7 @@ class FormStepper:
             if why[k] == FINISHED and sound[k]:
                 counts[g][going[g]] = now[g] + done[k]
             else:
-                snapshot = Snapshot(before[0][k], int(before[1][k]), bool(before[2][k]))
-                self._group(g, int(now[g]), end, snapshot, (int(done[k]), int(why[k])), hard)
+                self._group(g, int(now[g]), end, before[k], (int(done[k]), int(why[k])), hard)
 
     def _group(
         self, g: int, now: int, end: int, before: Snapshot | None = None, ran: tuple[int, int] | None = None,
@@ -367,10 +367,12 @@ class FormStepper:
         return done // len(self.parts), calls[which, PLACE["why"]]
 
     def _snapshot(self, g: int) -> Snapshot:
-        return Snapshot(self.states[g].copy(), int(self._phase[g]), bool(self._unbegun[g]))
+        noted = self._noted[g * self.lanes : (g + 1) * self.lanes, 0].copy()
+        return Snapshot(self.states[g].copy(), int(self._phase[g]), bool(self._unbegun[g]), noted)
 
     def _back(self, g: int, to: Snapshot) -> None:
         self.states[g], self._phase[g], self._unbegun[g] = to.states, to.phase, to.unbegun
+        self._noted[g * self.lanes : (g + 1) * self.lanes, 0] = to.noted
 
     def _last_finite(self, g: int, lanes: slice, before: Snapshot, begun: int, now: int) -> int:
         """A state is not finite: go back to the last step after which all are, and end those that go no further."""
@@ -391,6 +393,9 @@ class FormStepper:
         for i in own[lost[: len(own)]]:
             self._failure = Failure(NOT_FINITE, np.inf, 0, 0.0)
             self.end(int(i), NOT_FINITE, undone=False)
+            every, first, rows = self._rows
+            if every:
+                rows[i, max(0, good // every + 1 - first) :] = np.nan
         return good
 
     def _replay(self, g: int, lanes: slice, before: Snapshot, begin: int, end: int) -> None:

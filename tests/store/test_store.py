@@ -327,7 +327,7 @@ def test_another_format_is_refused_and_left_alone(finished):
 
 
 def test_another_machine_goes_on_with_a_warning(finished, monkeypatch):
-    monkeypatch.setattr("leastaction.systems.lagrangian.fingerprint", lambda: "another processor")
+    monkeypatch.setattr("leastaction.systems.defaults.fingerprint", lambda: "another processor")
     with pytest.warns(RuntimeWarning, match="last digits may differ"):
         la.resume(finished, steps=1)
 

@@ -18,6 +18,7 @@ prediction.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 
 from leastaction.backends.fused.chord import paired, repeated
 from leastaction.backends.fused.chord import tables as chord_tables
-from leastaction.backends.fused.elimination import factors, square, substitute
+from leastaction.backends.fused.elimination import factors, pivots_of, square, substitute
 from leastaction.backends.fused.nodes import nodes_of
 from leastaction.backends.fused.patterns import _read, places_of, size_of
 from leastaction.backends.fused.places import _prolonged, coefficients, pushes, shares
@@ -40,7 +41,7 @@ from leastaction.backends.fused.shifted_systems import (
 )
 from leastaction.engine.form import Blocks, Form, Values
 from leastaction.engine.march import marched, tamed
-from leastaction.engine.verdict import judged
+from leastaction.engine.verdict import judged, refuse
 from leastaction.program import Builder, Program, Value, dot
 from leastaction.step.form import stencils
 from leastaction.step.prediction import WHOLE, Prediction
@@ -258,7 +259,19 @@ class Gauss(Form):
         after = judged(rows, x, moved, new, first=first, patience=HARD_PATIENCE, corrected=twice)
         after |= {"Z": [y for row in new for y in row], "V": [y for row in V for y in row]}
         after |= {"E": E} if first else {}
+        if (real := self._real_shift) is not None:
+            width = len(E) // (2 * len(moving(self.step)) ** 2)
+            entries = [rows.number(E[k : k + width], real) for k in range(0, len(E), 2 * width)]
+            refuse(after, prod(pivots_of(square(entries))) < 0.0)
         return self.iterated(B, x, after, first, marching)
+
+    @property
+    def _real_shift(self) -> int | None:
+        """Which λ is real, where X⁻¹M is known: det X has the sign of det M for h → 0, and another one beyond a fold or
+        a pole. Of pairs of λ the determinants are squares.
+        """
+        real = np.flatnonzero(self.nodes.shift[1] == 0.0)
+        return int(real[0]) if self.step.checked and self.n <= DENSE and len(real) == 1 else None
 
     def _middle(self, rows: Rows, x: Values, V: Sequence[Row]) -> Values:
         """What the node reads in the middle of the step."""

@@ -25,7 +25,7 @@ from leastaction.backends.fused.newton import _filled, iteration
 from leastaction.backends.fused.settling import settled
 from leastaction.engine.form import Blocks, Form, Values
 from leastaction.engine.march import marched, tamed
-from leastaction.engine.verdict import TINY, judged, wanted
+from leastaction.engine.verdict import TINY, judged, refuse, wanted
 from leastaction.program import Builder, Program, dot
 from leastaction.step.prediction import Prediction
 from leastaction.step.prediction import tables as prediction_tables
@@ -113,12 +113,10 @@ class Newton(Form):
         moves, places = (self._rows_of(y)[:n] for y in (dz, z))
         after = judged(rows, x, moves, places, first=first, patience=PATIENCE, squares=not first)
         finite = total(dz) - total(dz)
-        wrong = finite.op("ne", 0.0)
-        if self.senses:
-            turned = prod([matrix[i][i] for i in range(N)], start=x["sense"][0]) < 0.0
-            wrong = wrong | turned & ~after["going"][0]
-        after["failed"] = [after["failed"][0] | wrong]
+        after["failed"] = [after["failed"][0] | finite.op("ne", 0.0)]
         after["going"] = [after["going"][0] & ~after["failed"][0]]
+        if self.senses:
+            refuse(after, prod([matrix[i][i] for i in range(N)], start=x["sense"][0]) < 0.0)
         after |= {"unknowns": z, "pushed": at["impulse"], "more": more, **before}
         return self.iterated(B, x, after, first, marching)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.backends.fused.elimination import order_of
 from leastaction.backends.fused.mass import mass_of
 from leastaction.backends.fused.nodes import collocates
 from leastaction.backends.fused.work import chord_length, newton_length
@@ -46,6 +47,9 @@ def form_of(
 ) -> Form | None:  # fmt: skip
     """The form that solves a step of so many trajectories side by side; None where its Programs would be too long."""
     W, further = native_lanes(), (watch, lifts, energy_of, varied)
+    equations, unknowns = order_of(step)
+    if equations != unknowns and not step.multipliers and newton_length(step) <= LONGEST_NEWTON:
+        return Newton(step, width, width, *further)  # of a mass with zeros on its diagonal it exchanges rows
     if step.explicit:
         short = step.n * step.n <= LONGEST or mass_of(step).diagonal
         return Explicit(step, width, width, *further) if short else None

@@ -10,7 +10,6 @@ import pytest
 
 from orbits import slopes
 
-
 pytestmark = pytest.mark.slow  # `benchmarks/judge_roots.py` prints slopes of two states of the library side by side
 
 

@@ -15,11 +15,11 @@ import leastaction as la
 from interrupts import pressed_after
 from leastaction.backends import cells, summands
 from leastaction.backends.galerkin import GalerkinStepper
-from leastaction.backends.stepper import Start
 from leastaction.backends.tables import cut
 from leastaction.backends.trajectories import HELPER
 from leastaction.events.motion import DetachedMotion
 from leastaction.methods.registry import family
+from leastaction.step.stepper import Start
 from systems import catalogued
 from thrift import rest_slow
 

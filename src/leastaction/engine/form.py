@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 from leastaction.backends.fused.elimination import factors, square, substitute
 from leastaction.backends.fused.mass import mass_of
-from leastaction.backends.guarded import guarded
-from leastaction.engine.directions import MOST, vary_length, vary_padded, vary_tables
+from leastaction.engine.carrying import Carrying
+from leastaction.engine.directions import MOST, vary, vary_length, vary_padded, vary_tables
 from leastaction.engine.verdict import STATE, TINY, wanted
+from leastaction.kernel.guarded import guarded
 from leastaction.program import Builder, Program, Value, dot
 from leastaction.step.form import Step
 from leastaction.step.prediction import Prediction
@@ -97,6 +98,7 @@ class Form:
     """
 
     watches = True  # whether the native function can look for events
+    continues = True  # whether a step that native code fails on is solved by continuation, which may take long
     alone = False  # whether its work holds what belongs to one trajectory, as parameters
 
     def __init__(
@@ -159,6 +161,14 @@ class Form:
     def solved(self, x: Mapping[str, FloatArray], q: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
         """z, (s, n), and the impulse of a step that began at (q, p) and has landed, of a form that is `alone`."""
         raise NotImplementedError
+
+    def vary(self) -> Program:
+        """Directions through a step that is solved."""
+        return vary(self)
+
+    def carrying(self, params: FloatArray) -> Any:
+        """What carries derivatives where no Program does."""
+        return Carrying(self.step, params, self.varied)
 
     def scratch(self, size: int, old: FloatArray, params: FloatArray) -> FloatArray:
         """The array that native code works in: the old one, if it serves."""

@@ -31,13 +31,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.fused.mass import inverse_of, middle_of
-from leastaction.backends.guarded import guarded
 from leastaction.backends.shift_tables import shifts_of
 from leastaction.engine.form import FADING, LONGEST, RESOLVED, SHORTEST, SINGLE, Blocks, Form, Lying
 from leastaction.engine.rescue import Rescue
 from leastaction.engine.verdict import TINY, ruled
 from leastaction.kernel import native_lanes
 from leastaction.kernel.elimination import Assemble, Factor, Matrix, Permuted, Profile, SolveLanes, SolveOne, profile
+from leastaction.kernel.guarded import guarded
 from leastaction.kernel.script import Each, Once, Operation, Place, Python, Script, When
 from leastaction.methods import Galerkin
 from leastaction.program import Builder, Value, dot

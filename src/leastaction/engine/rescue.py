@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.status import BRANCH_ENDS, NOT_CONVERGED, NOT_FINITE, SINGULAR, Failure
 from leastaction.engine.call import Called
 from leastaction.engine.verdict import TRUST
 from leastaction.step.form import Step, stencils
+from leastaction.step.status import BRANCH_ENDS, NOT_CONVERGED, NOT_FINITE, SINGULAR, Failure
 
 FloatArray = NDArray[np.float64]
 

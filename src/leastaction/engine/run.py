@@ -14,16 +14,16 @@ from leastaction.backends.fused.elimination import order_of
 from leastaction.backends.fused.mass import mass_of
 from leastaction.backends.fused.nodes import collocates
 from leastaction.backends.fused.work import chord_length, newton_length
-from leastaction.engine.directions import vary
 from leastaction.engine.explicit import Explicit
 from leastaction.engine.form import SINGLE, Form, Watching
 from leastaction.engine.gauss import Gauss
 from leastaction.engine.increments import Chord, Newton
 from leastaction.engine.long_steps import LongSteps, Scripted
+from leastaction.engine.rk4 import formed
 from leastaction.kernel import Native, native_lanes
 from leastaction.kernel.compile import compile_run
 from leastaction.kernel.driver import CALL, Shape
-from leastaction.methods import Galerkin
+from leastaction.methods import Method, RungeKutta4, require_member
 from leastaction.program import Program
 from leastaction.step.form import Step
 
@@ -73,7 +73,7 @@ def form_of(
 class Engine:
     """A form of the steps of a method on a system, compiled; h, parameters and trajectories change nothing of it."""
 
-    def __init__(self, system: Any, method: Galerkin, how: Scripted, form: Form, width: int, phases: int) -> None:
+    def __init__(self, system: Any, method: Method, how: Any, form: Form, width: int, phases: int) -> None:
         self.system, self.method, self.phases = system, method, phases
         self.how, self.step, self.form = how, how.step, form
         self.width, self.lanes, self.places = width, self.form.lanes, self.form.places
@@ -91,7 +91,7 @@ class Engine:
         begin = self.form.begin()
         found = ({} if begin is None else {"begin": begin}) | self.form.pieces()
         if self.form.varies:
-            found["vary"] = vary(self.form)
+            found["vary"] = self.form.vary()
         if self.form.lifts:
             found["lift"] = self.form.lift()
         if self.form.watch is not None:
@@ -103,7 +103,7 @@ class Engine:
     @cached_property
     def shape(self) -> Shape:
         form, step = self.form, self.step
-        nodes = len(self.method.table.c)
+        nodes = len(self.method.nodes)
         places = {name: place.start for name, place in self.places.items()}
         return Shape(
             places, self.lanes, self.width,
@@ -196,13 +196,22 @@ def call_record() -> NDArray[np.int64]:
     return np.zeros(len(CALL), np.int64)
 
 
+# Kinds of methods beside the Galerkin family: (system, method, width, energy, varied,
+# lifts) ↦ what its steps are, and a form.
+KINDS: dict[type[Method], Any] = {RungeKutta4: formed}
+
+
 @lru_cache(maxsize=128)
 def engine(
-    system: Any, method: Galerkin, width: int = 1, watch: Watching | None = None, lifts: bool = False,
+    system: Any, method: Method, width: int = 1, watch: Watching | None = None, lifts: bool = False,
     energy: bool = False, phases: int = 1, varied: int = 0,
 ) -> Engine | None:  # fmt: skip
     """The engine of these steps; None if there is none, as of many trajectories side by side where steps are long."""
-    how: Scripted = system.scripted(method)
+    for kind, made in KINDS.items():
+        if isinstance(method, kind):
+            both = made(system, method, width, energy, varied, lifts)
+            return None if both is None else Engine(system, method, both[0], both[1], width, phases)
+    how: Scripted = system.scripted(require_member(method, "a step in float64"))
     form = form_of(how.step, width, watch, lifts, system if energy else None, varied) if how.step.terms else None
     if form is None:
         if width > 1 or how.step.multipliers:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.status import NOT_FINITE, SINGULAR, Failure
 from leastaction.backends.summands import Blocks, JobList, Rows
 from leastaction.engine.long_steps import MOST_KINDS, LongSteps, Middle, Sweep
 from leastaction.engine.rescue import Rescue, Unsolved
 from leastaction.kernel.script import Blocked, Each, Jobs, Operation, Place, Zero
 from leastaction.methods import Galerkin
 from leastaction.step.form import samples, stencils
+from leastaction.step.status import NOT_FINITE, SINGULAR, Failure
 
 FloatArray = NDArray[np.float64]
 

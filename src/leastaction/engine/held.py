@@ -8,7 +8,8 @@ the weights of the reactions at its ends,
 
 so that multipliers alone are predicted and iterated: b is known, and no coordinate that turns back has to be predicted.
 The impulse w₀ f + w₁ f⁺ + h β₀ Gᵀλ + G⁺ᵀμ brings ġ to zero (`settle`). The search for μ begins with h β₁ λ, which
-differs from μ by the change of the reaction in h. Force and G at the end are those at the start of the next step, and are handed on.
+differs from μ by the change of the reaction in h. Force and G at the end are those at the start of the next step, and
+are handed on.
 """
 
 from __future__ import annotations

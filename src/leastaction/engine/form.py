@@ -29,7 +29,7 @@ from leastaction.program import Builder, Program, Value, dot
 from leastaction.program.elimination import factors, square, substitute
 from leastaction.step.form import Step
 from leastaction.step.prediction import Prediction
-from leastaction.step.rows import OneByOne, Row, Rows, SideBySide, Table, at_step, numbers, size
+from leastaction.step.rows import OneByOne, Row, Rows, SideBySide, Table, numbers, size
 
 FloatArray = NDArray[np.float64]
 Values = dict[str, list[Any]]
@@ -44,41 +44,6 @@ VELOCITY_ITERATIONS = 3  # from the polynomial's velocity; the energy's error is
 FADING = 0.5  # the length of an old step counts half as much with every step
 SHORTEST, LONGEST = 1 / 8, 2.0  # a predicted step as a scale: at least and at most so much of the latest steps
 RESOLVED = 2.0**-24  # … and at least this part of q: shorter steps are not resolved
-
-
-@dataclass(frozen=True)
-class Lying(OneByOne):
-    """Every number a value; tables that depend on h are read from the state."""
-
-    B: Builder | None = None
-
-    def columns(self, name: str) -> list[Row]:
-        table = self.tables[name]
-        if not callable(table) or self.B is None:
-            return [list(column) for column in at_step(table, 1.0).T.tolist()]
-        begin, pattern = self.starts[name], at_step(table, 1.0)
-        found = self.B.values("tables")[begin : begin + pattern.size]
-        entries = np.array([*found, None], object)[:-1].reshape(pattern.shape)
-        there = pattern.T != 0
-        return [[a if k else 0.0 for a, k in zip(*of, strict=True)] for of in zip(entries.T, there, strict=True)]
-
-    @cached_property
-    def starts(self) -> dict[str, int]:
-        found, begin = {}, 0
-        for name, table in self.tables.items():
-            if callable(table):
-                found[name] = begin
-                begin += at_step(table, 1.0).size
-        return found
-
-    @property
-    def size(self) -> int:
-        return sum(at_step(table, 1.0).size for table in self.tables.values() if callable(table))
-
-    def numbers(self, h: float) -> FloatArray:
-        """What the tables are at step h, (size, 1)."""
-        found = [np.asarray(at_step(table, h), float).ravel() for table in self.tables.values() if callable(table)]
-        return np.concatenate([np.zeros(0), *found])[:, None]
 
 
 @dataclass(frozen=True)
@@ -118,7 +83,7 @@ class Form:
         tables, padded = self.tables(), self.padded()
         if self.varies:
             tables, padded = tables | vary_tables(step, lanes), padded | vary_padded(step)
-        self.rows: Any = SideBySide(tables, lanes, None, padded) if self.side else Lying(tables)
+        self.rows: Any = SideBySide(tables, lanes, None, padded) if self.side else OneByOne(tables)
         self.blocks = self._blocks()
         self.names = {name for name, _ in self.blocks}
 

@@ -30,7 +30,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.engine.form import FADING, LONGEST, RESOLVED, SHORTEST, SINGLE, Blocks, Form, Lying
+from leastaction.engine.form import FADING, LONGEST, RESOLVED, SHORTEST, SINGLE, Blocks, Form
 from leastaction.engine.increment_tables import held_of, inverse_of, middle_of, shifts_of
 from leastaction.engine.rescue import Rescue
 from leastaction.engine.verdict import PATIENCE, TINY, ruled
@@ -43,7 +43,7 @@ from leastaction.program import Builder, Value, dot
 from leastaction.step.form import samples, stencils
 from leastaction.step.prediction import WHOLE, Prediction
 from leastaction.step.prediction import tables as prediction_tables
-from leastaction.step.rows import Row, Table, apply, size, total
+from leastaction.step.rows import OneByOne, Row, Table, apply, size, total
 
 FloatArray = NDArray[np.float64]
 
@@ -198,7 +198,7 @@ class LongSteps(Form):
         self.count = -(-self.n // W)  # vectors of coordinates
         self.samples = samples(self.method)
         self.growth = prediction_tables(self.method.table.modes, self.method.table.growth)
-        self.ahead = Prediction(self.s, Lying(self.growth))
+        self.ahead = Prediction(self.s, OneByOne(self.growth))
         of = stencils(self.samples, 1.0)
         nodes = range(len(of.times))
         self.still = [i for i in nodes if how.separable and not of.gather["q"][i].any()]
@@ -209,7 +209,7 @@ class LongSteps(Form):
         self.moving = [i for i in nodes if i not in self.still and i not in self.last]
         self.soft = how.separable and not how.step.multipliers  # whether the new z follows from forces alone
         self.kinds = how.kinds  # how many kinds are judged together; 0: every coordinate by itself
-        self.rows = _Tables(self.tables(), W)
+        self.rows = _Tables(self.tables(), lanes=W)
         self.blocks = self._blocks()
         self.names = {name for name, _ in self.blocks}
         self.work, self.job_slot = Work(W), -1
@@ -298,7 +298,7 @@ class LongSteps(Form):
 
     def table_place(self, name: str, i: int) -> Place:
         """Where the i-th number of a table of one column is."""
-        begin = self.places["tables"].start + self.rows.lying.starts[name]
+        begin = self.places["tables"].start + self.rows.starts[name]
         return Place("state", ((begin + i) * self.lanes,))
 
     # ---- Programs
@@ -309,7 +309,7 @@ class LongSteps(Form):
         """
         reads = {**reads, "tables": self.place("tables")}
         B = Builder([(name, len(place.begins)) for name, place in reads.items()])
-        rows = Lying(self.tables(), B=B)
+        rows = OneByOne(self.tables(), B=B)
         program = B.finished(**build(rows, B.blocks()))
         largest = {name: place for name, place in writes.items() if name.startswith("largest")}
         kept = {name: place for name, place in writes.items() if name not in largest}
@@ -318,7 +318,7 @@ class LongSteps(Form):
     def once(self, build: Any, reads: Mapping[str, Place], **writes: Place) -> Once:
         reads = {**{name: self.place(name) for name in SINGLE}, "tables": self.place("tables"), **reads}
         B = Builder([(name, len(place.begins)) for name, place in reads.items()])
-        found = build(Lying(self.tables(), B=B), B.blocks())
+        found = build(OneByOne(self.tables(), B=B), B.blocks())
         writes = {**{name: self.place(name) for name in SINGLE}, **writes}
         program = B.finished(**found)
         return Once(program, reads, {name: writes[name] for name in found})
@@ -404,7 +404,7 @@ class LongSteps(Form):
         middle = way is not None and way.middle is not None
 
         def build(rows: Any, x: Any) -> Any:
-            ahead = Prediction(s, Lying(self.growth, B=rows.B))
+            ahead = Prediction(s, OneByOne(self.growth, B=rows.B))
             z = ahead.propose(x["memory"], x["choice"][0])
             found = {"z": z, **self._points(rows, x, z)}
             if middle:
@@ -627,7 +627,7 @@ class LongSteps(Form):
             found = {"p": [p], "lost p": [lost]}
             if self.hands_on:
                 found["force"] = x["late"]
-            ahead = Prediction(s, Lying(self.growth, B=rows.B))
+            ahead = Prediction(s, OneByOne(self.growth, B=rows.B))
             unit = 1.0 / self.own(x, "scale")
             found["memory"], errors = ahead.assess(x["z"], unit, x["started"][0], x["memory"])
             found["largest errors"] = errors
@@ -646,7 +646,7 @@ class LongSteps(Form):
         writes |= {"largest": self.sizes(0, 1)} if K else {"length": self.place("length")}
 
         def done(rows: Any, x: Any) -> Any:
-            ahead = Prediction(s, Lying(self.growth, B=rows.B))
+            ahead = Prediction(s, OneByOne(self.growth, B=rows.B))
             choice, record = ahead.choose(x["errors"], x["started"][0], x["record"])
             found = {"choice": [choice], "record": record, "t": [x["t"][0] + 1.0], "started": [1.0]}
             found |= {"going": [0.0], "failed": [0.0]}
@@ -1012,18 +1012,14 @@ def _profile(n: int, row: NDArray[np.int64], column: NDArray[np.int64], lanes: i
     return plain if plain.size <= found.size else found
 
 
-class _Tables:
-    """How FormStepper sees the tables: numbers one by one, the same in all lanes."""
+@dataclass(frozen=True)
+class _Tables(OneByOne):
+    """How FormStepper sees the tables: numbers one by one, the same in all lanes; and vectors of coordinates."""
 
-    def __init__(self, tables: dict[str, Table], lanes: int) -> None:
-        self.lying, self.lanes = Lying(tables), lanes
-        self.size = self.lying.size
+    lanes: int = 1
 
     def length(self, count: int) -> int:
         return -(-count // self.lanes)
-
-    def numbers(self, h: float) -> FloatArray:
-        return self.lying.numbers(h)
 
 
 def two_sum(a: Value, b: Value, lost: Value) -> tuple[Value, Value]:

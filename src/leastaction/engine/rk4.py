@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.engine.call import Called
-from leastaction.engine.form import SINGLE, Blocks, Form, Lying, Values
+from leastaction.engine.form import SINGLE, Blocks, Form, Values
 from leastaction.engine.rescue import Solved, Unsolved
 from leastaction.engine.sparsity import LONGEST_ONCE, filled
 from leastaction.methods import RungeKutta4
@@ -27,6 +27,7 @@ from leastaction.methods.rk4 import increments
 from leastaction.program import Builder, Program
 from leastaction.program.elimination import by_rows, solve
 from leastaction.step.field import explicit, field, momenta, slopes
+from leastaction.step.rows import OneByOne
 from leastaction.step.status import NOT_FINITE, SINGULAR, Failure
 
 Array = NDArray[Any]
@@ -236,7 +237,7 @@ class RK4(Form):
         self.n, self.varied, self.short = how.n, how.varied, how.length <= LONGEST_ONCE
         self.varies = how.varied > 0 and how.varied_length <= LONGEST_ONCE
         self.lifts, self.watch, self.energy_of = lifts, None, None
-        self.rows: Any = Lying({})
+        self.rows: Any = OneByOne()
         self.blocks = self._blocks()
         self.names = {name for name, _ in self.blocks}
 

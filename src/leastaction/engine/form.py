@@ -46,6 +46,27 @@ SHORTEST, LONGEST = 1 / 8, 2.0  # a predicted step as a scale: at least and at m
 RESOLVED = 2.0**-24  # … and at least this part of q: shorter steps are not resolved
 
 
+def two_sum(a: Value, b: Value, lost: Value) -> tuple[Value, Value]:
+    """a + b with what rounding leaves of it (Knuth). What was `lost` before is added to what is left now, not to b, whose
+    last place may be larger.
+    """
+    whole = a + b
+    part = whole - a
+    rest = lost + ((a - (whole - part)) + (b - part))
+    new = whole + rest
+    return new, rest - (new - whole)
+
+
+def clamped(top: Value, length: Value, place: Value, resolved: float = RESOLVED) -> Value:
+    """The scale of a coordinate: its predicted step, about as long as the latest ones, and long enough to be resolved."""
+    return top.op("min", length * LONGEST).op("max", length * SHORTEST).op("max", place * resolved + TINY)
+
+
+def faded(length: Value, step: Value) -> Value:
+    """The length of the latest steps."""
+    return (length * FADING).op("max", TINY).op("max", step)
+
+
 @dataclass(frozen=True)
 class Watching:
     """Where an event may lie: (t, h, q, p, z, impulse, last, params, inputs) ↦ doubt, urgent, before, lead."""
@@ -247,22 +268,12 @@ class Form:
     def landed(
         self, B: Builder, rows: Rows, x: Values, move: Row, impulse: Row, lengths: Row, z: Sequence[Row] | None = None
     ) -> Values:
-        """q and p with what rounding left over (Knuth's two-sum), the lengths of steps, t. What was left over before is
-        added to what is left now, not to the increment, whose last place may be larger (`step.form` says why).
-        """
-        state, carry = [], []
-        for a, b, c in zip([*x["q"], *x["p"]], [*move, *impulse], x["carry"], strict=True):
-            whole = a + b
-            part = whole - a
-            rest = c + ((a - (whole - part)) + (b - part))
-            new = whole + rest
-            state.append(new)
-            carry.append(rest - (new - whole))
+        """q and p with what rounding left over, the lengths of steps, t."""
+        sums = zip([*x["q"], *x["p"]], [*move, *impulse], x["carry"], strict=True)
+        state, carry = zip(*(two_sum(a, b, lost) for a, b, lost in sums), strict=True)
         w = len(x["q"])
-        longest = [(a * FADING).op("max", TINY).op("max", b) for a, b in zip(x["length"], lengths, strict=True)]
-        found = {"q": state[:w], "p": state[w:], "carry": carry, "length": longest, "t": [x["t"][0] + 1.0],
-                 "started": [1.0], "going": [0.0], "failed": [0.0]}  # fmt: skip
-        return found
+        return {"q": [*state[:w]], "p": [*state[w:]], "carry": [*carry], "length": [*map(faded, x["length"], lengths)],
+                "t": [x["t"][0] + 1.0], "started": [1.0], "going": [0.0], "failed": [0.0]}  # fmt: skip
 
     def solution(self, B: Builder, rows: Rows, x: Values) -> tuple[list[Row], Row]:
         """z at the control points, a row for each coordinate, and the impulse, of a step that is solved."""
@@ -290,10 +301,7 @@ class Form:
     def scaled(self, rows: Rows, out: Values, Z: Sequence[Row]) -> Values:
         """The scale of each coordinate in the next step, from its predicted places."""
         tops = rows.packed([size(row) for row in Z])
-        out["scale"] = [
-            a.op("min", b * LONGEST).op("max", b * SHORTEST).op("max", abs(q) * RESOLVED + TINY)
-            for a, b, q in zip(tops, out["length"], out["q"], strict=True)
-        ]
+        out["scale"] = [clamped(a, b, abs(q)) for a, b, q in zip(tops, out["length"], out["q"], strict=True)]
         return out
 
     def foreseen(

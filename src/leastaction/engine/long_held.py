@@ -16,17 +16,19 @@ too, whether constraints depend on each other (`step.independence`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.engine.form import Blocks
+from leastaction.engine.form import Blocks, two_sum
 from leastaction.engine.increment_tables import inverse_of
-from leastaction.engine.long_steps import Eliminated, FloatArray, LongSteps, MassChord, ShiftedChord, two_sum
-from leastaction.kernel.elimination import Assemble, Factor, Permuted, SolveOne
+from leastaction.engine.long_chords import Eliminated, MassChord, ShiftedChord
+from leastaction.engine.long_form import FloatArray
+from leastaction.engine.long_steps import LongSteps
+from leastaction.kernel.elimination import Permuted
 from leastaction.kernel.script import Each, Once, Operation, Place, Repeat, Script, When, Zero
 from leastaction.program import dot
 from leastaction.step.form import samples, stencils
@@ -36,23 +38,6 @@ from leastaction.step.rows import Row, Table, total
 ENOUGH = 2.0**-50  # a change of the velocity so small, in parts of what it is summed from, changes nothing any more …
 ROUNDING = 1e-7  # … and one of this size that gets no smaller is rounding
 MOST_ITERATIONS = 50.0
-
-
-@dataclass(frozen=True)
-class Held:
-    """What a system gives of its constraints at points: from q, and numbers `by` that go with it, numbers of each
-    coordinate, f, and of each constraint, g.
-
-    reaction   by multipliers: Gᵀλ, and g
-    end        by v: m, and ġ
-    lengths    by numbers u: Σ_j G_ij² u_j of each constraint
-    """
-
-    operations: Sequence[Operation]
-    q: Place
-    by: Place
-    f: Place
-    g: Place
 
 
 class LongHeld(LongSteps):
@@ -117,15 +102,15 @@ class LongHeld(LongSteps):
     def _lay_out(self) -> None:
         super()._lay_out()
         work, n, s = self.work, self.count, self.s
-        self.probe = work.arrays("probe", 1, self.beyond)
+        self.probe = work.arrays(1, self.beyond)
         self.reaction = self.how.held(self, "reaction", [self.control_time(k) for k in range(s + 1)])
         last = [self.control_time(s)]
         self.ending, self.pull, self.lengths = (
             self.how.held(self, name, last) for name in ("end", "reaction", "lengths")
         )
-        self.speed, self.weight = (work.arrays(f"end {name}", 1, n) for name in ("v", "mass"))
-        self.sine = work.arrays("sine", 1, self.beyond)
-        self.settled = work.single("settled", 8)
+        self.speed, self.weight = work.arrays(1, n), work.arrays(1, n)
+        self.sine = work.arrays(1, self.beyond)
+        self.settled = work.single(8)
         self.end = _End(self)
 
     def each_held(self, build: Any, reads: Mapping[str, Place], **writes: Place) -> Each:
@@ -293,7 +278,7 @@ class LongHeld(LongSteps):
             sound = (sine * INDEPENDENT <= 1.0) & (size <= ROUNDING) & (broken <= 0.0)
             return {"failed": [~sound]}
 
-        places = Place("work", (*self.settled.only(0, 5).begins, *self.end.broken.begins))
+        places = Place("work", (*self.settled.only(0, 5).begins, *self.end.broken[0].begins))
         return self.once(build, {"settled": places})
 
     def _land(self) -> list[Operation]:
@@ -316,18 +301,11 @@ class LongHeld(LongSteps):
 
     def put(self, x: Mapping[str, FloatArray], lane: int, z: FloatArray, impulse: FloatArray, h: float) -> None:
         super().put(x, lane, z[:, : self.n], impulse, h)
-        block = np.zeros((self.s, self.beyond * self.lanes))
-        block[:, : self.m] = z[:, self.n :]
-        x["held"][: self.s * self.beyond] = block.reshape(-1, self.lanes)
+        x["held"][: self.s * self.beyond] = self.packed(z[:, self.n :])
 
     def unknowns_of(self, x: Mapping[str, FloatArray]) -> FloatArray:
         held = x["held"].reshape(3 * self.s, -1)[: self.s, : self.m].ravel()
         return np.append(super().unknowns_of(x), held)
-
-    def solved(self, x: Mapping[str, FloatArray], q: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
-        z = super().unknowns_of(x).reshape(self.s, self.n)
-        carry = x["carry"].reshape(2, -1)[1, : self.n]
-        return z, (x["p"].reshape(-1)[: self.n] - p) + carry
 
     def scratch(self, size: int, old: FloatArray, params: FloatArray) -> FloatArray:
         found = super().scratch(size, old, params)
@@ -347,22 +325,12 @@ class _End(Eliminated):
 
     def __init__(self, form: LongHeld) -> None:
         super().__init__(form, ("m_v",), form.control_time(form.s))
-        work, W, n, height, middle = form.work, form.lanes, self.n, form.height, self.middle
-        self.broken = work.single("end broken")
-        x, part = work.block("end right", height), (((middle.entries["m_v"], None),),)
+        W, middle = form.lanes, self.middle
+        (x,) = self.systems([(((middle.entries["m_v"], None),),)])
         self.x = Place("work", (x, x + form.count * W), W)
-        if self.wide:
-            factor: list[Operation] = [self.factor_sparse([part], [self.broken])]
-            self.solved: list[Operation] = [self.solve_sparse(lambda work: [work[x : x + height, None]])]
-        else:
-            matrix, y = self.matrix("end", 1), work.block("end ordered", height + 4 * W) + W
-            factor = [Assemble(matrix, self.table, len(middle.row), part), Factor(matrix, 1, self.broken)]
-            self.solved = [Permuted(self.index, n, y, x), SolveOne(matrix, 1, y, n),
-                           Permuted(self.index, n, x, y, back=True)]  # fmt: skip
-        self.factored: list[Operation] = [*middle.operations, *factor]
         own = middle.one[(middle.row == middle.column) & (middle.row < form.n)]
-        (weight,) = form.weight.begins
-        self.weighed = Permuted(work.keep(np.ascontiguousarray(own)), form.n, weight, middle.entries["m_v"])
+        slot = form.work.keep(np.ascontiguousarray(own))
+        self.weighed = Permuted(slot, form.n, form.weight.begins[0], middle.entries["m_v"])
 
 
 def _joined(places: Sequence[Place]) -> Place:

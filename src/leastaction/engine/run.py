@@ -17,8 +17,9 @@ from leastaction.engine.form import SINGLE, Form, Watching
 from leastaction.engine.gauss import Gauss
 from leastaction.engine.held import Held
 from leastaction.engine.increments import Chord, Newton
+from leastaction.engine.long_form import Scripted
 from leastaction.engine.long_held import LongHeld
-from leastaction.engine.long_steps import LongSteps, Scripted
+from leastaction.engine.long_steps import LongSteps
 from leastaction.engine.mass import mass_of
 from leastaction.engine.rk4 import formed
 from leastaction.engine.shifted import DENSE

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from leastaction.docstrings import documented
-from leastaction.engine.long_steps import Scripted
+from leastaction.engine.long_form import Scripted
+from leastaction.engine.long_lagrangian import written
 from leastaction.engine.run import Engine, engine
 from leastaction.engine.stepper import FormStepper
-from leastaction.engine.written import written
 from leastaction.errors import TraceError
 from leastaction.methods import Galerkin, Method
 from leastaction.numbers.notation import to_texts

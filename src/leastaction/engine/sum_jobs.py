@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.engine.row_stretches import Part, cut
+from leastaction.engine.sum_strips import Part, cut
 from leastaction.kernel import Native, Strip, Write, compile_strip, native_lanes
 from leastaction.kernel.compile import compile_jobs
 from leastaction.kernel.guarded import check_zones, guarded

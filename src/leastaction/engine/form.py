@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.engine.carrying import Carrying
 from leastaction.engine.directions import vary, vary_length, vary_padded, vary_tables
 from leastaction.engine.ending import simple_end
+from leastaction.engine.linearised import Carrying
 from leastaction.engine.mass import mass_of
 from leastaction.engine.sparsity import LONGEST_ONCE
 from leastaction.engine.verdict import STATE, TINY, wanted
@@ -47,8 +47,8 @@ RESOLVED = 2.0**-24  # … and at least this part of q: shorter steps are not re
 
 
 def two_sum(a: Value, b: Value, lost: Value) -> tuple[Value, Value]:
-    """a + b with what rounding leaves of it (Knuth). What was `lost` before is added to what is left now, not to b, whose
-    last place may be larger.
+    """a + b with what rounding leaves of it (Knuth). What was `lost` before is added to what is left now, not to b,
+    whose last place may be larger.
     """
     whole = a + b
     part = whole - a
@@ -58,7 +58,7 @@ def two_sum(a: Value, b: Value, lost: Value) -> tuple[Value, Value]:
 
 
 def clamped(top: Value, length: Value, place: Value, resolved: float = RESOLVED) -> Value:
-    """The scale of a coordinate: its predicted step, about as long as the latest ones, and long enough to be resolved."""
+    """The scale of a coordinate: its predicted step, about as long as the latest ones, and resolved."""
     return top.op("min", length * LONGEST).op("max", length * SHORTEST).op("max", place * resolved + TINY)
 
 

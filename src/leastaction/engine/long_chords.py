@@ -57,7 +57,7 @@ class Eliminated:
         return Matrix(self.rows, n, F, self.profile.size, half, inverse, work.block(parts * pad), pad)
 
     def systems(self, terms: Sequence[Any]) -> list[int]:
-        """One right-hand side for each of these matrices (`Assemble`), of complex ones in two parts: where they begin."""
+        """A right-hand side for each of these matrices (`Assemble`), in two parts of complex ones: where they begin."""
         work, W, length = self.form.work, self.form.lanes, self.form.height + 3 * self.form.lanes
         parts = [len(own) for own in terms]
         x = [work.block(count * length + W) + W for count in parts]

@@ -1,4 +1,4 @@
-"""Steps that are too long for one Program: what lies where in the state of a trajectory, and in the work of its scripts.
+"""Steps that are too long for one Program: what lies where in a trajectory's state, and in the work of its scripts.
 
 A script is a loop over coordinates around short Programs (`kernel.script`). `each` makes a Program of one coordinate,
 `once` one of single numbers. What the system computes comes from a `Scripted`: a Lagrangian (`long_lagrangian`) or a

@@ -20,8 +20,7 @@ from leastaction.numbers.rounding import FLOAT64, Reals
 from leastaction.program import Builder, Program
 from leastaction.step.constraints import end, geometry, held, reaction
 from leastaction.step.form import End, Term
-from leastaction.step.inputs import size_of
-from leastaction.systems.arguments import Params, values_of
+from leastaction.systems.arguments import Params, size_of, values_of
 from leastaction.systems.forces import with_force
 
 

@@ -13,7 +13,7 @@ HELPERS = str(Path(__file__).parent / "helpers")
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background begin with SIGINT ignored
-os.environ.setdefault("LEASTACTION_GUARD", "1")  # guard zones around the arrays of native code (`backends.guarded`)
+os.environ.setdefault("LEASTACTION_GUARD", "1")  # guard zones around the arrays of native code (`kernel.guarded`)
 os.environ.setdefault("TEST_SEED", "1")  # of all random cases; `make test-all` draws others
 # Every core has a worker already: threads beside it would wait for each other, ten times as long as they work.
 os.environ |= dict.fromkeys(BLAS_THREADS, "1")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.backends.stepper import Start
 from leastaction.engine.stepper import FormStepper
 from leastaction.kernel import native_lanes
+from leastaction.step.stepper import Start
 
 
 def pendulums(q, v, m, g):

@@ -11,9 +11,9 @@ from scipy.special import ellipk
 
 import leastaction as la
 from ensembles import KEPLER, PENDULUM
-from leastaction.backends.stepper import Start
 from leastaction.events import watch
 from leastaction.events.motion import GalerkinMotion
+from leastaction.step.stepper import Start
 from seeds import generator
 from thrift import rest_slow
 

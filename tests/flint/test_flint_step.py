@@ -8,13 +8,13 @@ import pytest
 
 import leastaction as la
 from leastaction import flint
-from leastaction.backends.stepper import Start
 from leastaction.flint.galerkin import GalerkinStepper
 from leastaction.methods import family
 from leastaction.numbers.precision import mpmath_digits
 from leastaction.numbers.rounding import Digits
 from leastaction.program import Builder
 from leastaction.step.form import Step, Term, step_of
+from leastaction.step.stepper import Start
 from leastaction.systems.mechanics import check_start
 from precise import SPRING, START, largest
 from thrift import rest_slow

@@ -15,11 +15,11 @@ import pytest
 
 import leastaction as la
 from leastaction.backends import built, native
-from leastaction.backends.points import evaluate
-from leastaction.backends.stepper import Start
 from leastaction.kernel import cache, compile_program
 from leastaction.kernel import compile as compile_module
 from leastaction.program import Program
+from leastaction.step.stepper import Start
+from native import evaluate
 from processes import printed_by
 
 # A run that needs a kernel of its own and native loops, and prints every bit of its result.
@@ -186,13 +186,13 @@ def test_loops_are_made_again_when_their_text_changes(monkeypatch):
     """The key of a loop holds the text of all loops and of their layout, and the compilers' versions."""
     keys = []
     monkeypatch.setattr(native, "compile_object", lambda text, symbol, key: keys.append(key))
-    native.compiled("rk4.run")
+    native.compiled("composed.run")
     source = native._TEXTS
     monkeypatch.setattr(native, "_TEXTS", source + "\n# changed")
-    native.compiled("rk4.run")
+    native.compiled("composed.run")
     native.compiled("run.run")
     assert len(set(keys)) == 3
-    for file in ("layout.py", "records.py", "loops/solver.py", "loops/run.py", "loops/rk4.py", "../step/verdict.py"):
+    for file in ("layout.py", "records.py", "loops/solver.py", "loops/run.py", "../step/verdict.py"):
         with open(os.path.join(os.path.dirname(native.__file__), file), encoding="utf-8") as text:
             assert text.read() in source
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.backends.guarded import GUARDING, check_zones, copied, pitch, side_by_side
-from leastaction.backends.native import loop
 from leastaction.backends.solver import Solvers
 from leastaction.kernel import compile as kernel_compile
+from leastaction.kernel import loops
+from leastaction.kernel.guarded import GUARDING, check_zones, copied, pitch, side_by_side
 from leastaction.program import Builder
 from leastaction.step.form import step_of
 
@@ -226,8 +226,8 @@ def test_a_call_that_writes_beyond_an_array_is_an_error():
     assert GUARDING
     B = Builder([("x", 2)])
     kernel = kernel_compile.compile_program(B.build(y=B.input("x")[:1]))
-    with pytest.raises(RuntimeError, match=r"native code wrote behind argument 5 of points\.evaluate"):
-        loop("points.evaluate")(kernel.address, 4, 2, 1, np.ones((4, 2)), np.zeros((3, 1)), np.zeros(1))
+    with pytest.raises(RuntimeError, match=r"native code wrote behind argument 5 of points"):
+        loops._points()(kernel.address, 4, 2, 1, np.ones((4, 2)), np.zeros((3, 1)), np.zeros(1))
 
 
 def test_a_kernel_that_comes_too_late_is_an_error(cut):

@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import leastaction as la
-from leastaction.backends.points import evaluate
 from leastaction.kernel.compile import compile_program
 from leastaction.kernel.lower import lower
 from leastaction.program import BINARY, OPERATIONS, UNARY, Builder, Program
 from leastaction.program.ordering import ordered
 from leastaction.step.form import step_of
 from leastaction.step.rows import SideBySide
+from native import evaluate
 from systems import catalogued
 
 compiling = importlib.import_module("leastaction.kernel.compile")

@@ -273,7 +273,7 @@ def test_structure():
         (lambda: la.compose("verlet", ["x"]), "cannot read 'x'"),
         (lambda: la.method("yoshida(" * 30 + "P1N2Q2Lob" + ")" * 30), "longer than 250"),
         (lambda: la.analysis.dispersion(YOSHIDA), "no exact series"),
-        (lambda: la.discrete_lagrangian(case("pendulum").system, YOSHIDA, 0.1), "is a composition"),
+        (lambda: la.discrete_lagrangian(case("pendulum").system, YOSHIDA, 0.1), "L_d of a composition is the sum"),
         (
             lambda: la.integrate(
                 case("pendulum").system,

@@ -1,16 +1,11 @@
 """Members of the family that are known methods under other names, step for step to round-off."""
 
-from unittest import mock
-
 import numpy as np
 import pytest
 
 import leastaction as la
 from classical import gradient, hamilton, integrals, legendre, partitioned_runge_kutta
-from leastaction.backends import backend
-from leastaction.backends.fused import programs, stiff
-from leastaction.backends.solver import Solvers
-from rungs import solved_by
+from precise import exact
 from systems import NAMES, case, double_pendulum, inseparable, pendulum, separable, step
 from thrift import rest_slow
 
@@ -135,117 +130,63 @@ def test_simpson_of_the_pendulum_paper(h):
     "method",
     rest_slow(["midpoint", "stormer-verlet", "simpson", "P3N3Q6Gau", "P3N4Q6Lob"], ["stormer-verlet", "P3N3Q6Gau"]),
 )
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "chain-4"])
-def test_fused_step_is_the_step_by_loops_over_the_nodes(name, method):
-    """One Program for a whole Newton step, and loops over the nodes, solve the same equations."""
-    system, q0, v0 = case(name)
-    fused = la.integrate(system, method, q0, v0=v0, h=0.05, steps=STEPS)
-    assert backend.backend(system, la.method(method), 1).fused
-    for how in ("newton", "shifted", "chord", "side by side"):
-        with solved_by(how):
-            other = la.integrate(system, method, q0, v0=v0, h=0.05, steps=STEPS)
-            assert backend.backend(system, la.method(method), 1).fused == (how == "side by side")
-        np.testing.assert_allclose(other.q, fused.q, **TIGHT)
-        np.testing.assert_allclose(other.p, fused.p, **TIGHT)
+@pytest.mark.parametrize("name", NAMES)
+def test_one_trajectory_and_lanes_take_the_steps_of_twenty_digits(name, method):
+    takes_the_steps_of_twenty_digits(name, la.method(method))
 
 
 @pytest.mark.parametrize("s", rest_slow([*range(1, 9)], [1, 2, 3, 8]))
 @pytest.mark.parametrize("name", ["inseparable", "separable", "double-pendulum"])
-def test_chord_newton_and_lanes_give_the_same_steps(name, s):
-    """Gauss and Lobatto members of every degree: the rungs of the ladder, for one trajectory and in lanes."""
-    system, q0, v0 = case(name)
+def test_members_of_every_degree_take_the_steps_of_twenty_digits(name, s):
+    """Gauss and Lobatto members: each form of the engine takes some of them."""
     for rule in (la.gauss(s), la.lobatto(s + 1)):
-        method = la.galerkin(s, rule)
-        found = []
-        for how in ("newton", "shifted", "chord", "side by side", "stiff"):
-            with solved_by(how):
-                path = la.integrate(system, method, q0, v0=v0, h=0.05, steps=STEPS)
-                found.append((path.q, path.p))
-        for how in ("chord", "chords"):
-            with solved_by(how):
-                paths = la.ensemble(system, method, np.tile(q0, (5, 1)), v0=np.tile(v0, (5, 1)), h=0.05, steps=STEPS)
-            found += [(paths.q[i], paths.p[i]) for i in (0, 4)]
-        for q, p in found[1:]:
-            np.testing.assert_allclose(q, found[0][0], **TIGHT)
-            np.testing.assert_allclose(p, found[0][1], **TIGHT)
+        takes_the_steps_of_twenty_digits(name, la.galerkin(s, rule))
+
+
+def takes_the_steps_of_twenty_digits(name, method):
+    system, q0, v0 = case(name)
+    how = {"v0": v0, "h": 0.05, "steps": STEPS}
+    q, p = exact(system, method, q0, **how)
+    one = la.integrate(system, method, q0, **how)
+    many = la.ensemble(system, method, np.tile(q0, (5, 1)), **(how | {"v0": np.tile(v0, (5, 1))}))
+    for found in ((one.q, one.p), (many.q[0], many.p[0]), (many.q[4], many.p[4])):
+        np.testing.assert_allclose(found[0], q, **TIGHT)
+        np.testing.assert_allclose(found[1], p, **TIGHT)
 
 
 def stiff_chain(q, v, k):
     """Springs that are stiff and not quite linear, and a force that depends on the velocity."""
-    e = np.diff(np.concatenate([[0.0], q, [0.0]]))
-    return 0.5 * v @ v - 0.5 * k * np.sum(e**2) - 0.25 * np.sum(e**4) + 0.1 * np.sum(q[:-1] * v[1:])
-
-
-@pytest.mark.parametrize(
-    ("method", "k"),
-    [("P3N3Q6Gau", 1e4), ("P4N4Q8Gau", 1e4), ("P8N8Q16Gau", 1e4), ("P4N5Q10Gau", 600), ("P4N5Q8Lob", 600)],
-)
-def test_shifted_chords_take_stiff_steps(method, k):
-    """h ω is twenty, or five where the method is not stable beyond: mass chords do not contract; systems of size n are
-    solved, and no Jacobian of size s n.
-    """
-    system = la.Lagrangian(stiff_chain, n=20, params={"k": k})
-    start = {"q0": np.sin(np.pi * np.arange(1, 21) / 21), "v0": np.zeros(20), "h": 0.1, "steps": 50}
-    path = la.integrate(system, method, **start)
-    with mock.patch.object(Solvers, "_shifts", lambda *_: (-1, 1)):
-        backend.backend.cache_clear()
-        newton = la.integrate(system, method, **start)
-    backend.backend.cache_clear()
-    np.testing.assert_allclose(path.q, newton.q, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(path.p, newton.p, rtol=0, atol=1e-10 * abs(newton.p).max())
-    assert path.stats["continued"] == newton.stats["continued"]
+    return springs(q, v, k) + 0.1 * np.sum(q[:-1] * v[1:])
 
 
 def springs(q, v, k):
-    """The same without that force, and without waves: separable."""
+    """The same without that force: separable."""
     e = np.diff(np.concatenate([[0.0], q, [0.0]]))
     return 0.5 * v @ v - 0.5 * k * np.sum(e**2) - 0.25 * np.sum(e**4)
 
 
-@pytest.mark.parametrize("s", rest_slow([2, 3, 4, 5, 8, 12], [3, 8]))
-@pytest.mark.parametrize("n", [20, 3])
-def test_kernels_take_stiff_steps(n, s):
-    """h ω is twenty. The first steps are solved by the loops; then kernels are made, and give the same steps."""
-    system, method = la.Lagrangian(springs, n=n, params={"k": 1e4}), la.galerkin(s, la.gauss(s))
-    start = {"q0": np.sin(np.pi * np.arange(1, n + 1) / (n + 1)), "v0": np.zeros(n), "h": 0.1, "steps": 60}
-    with mock.patch.object(programs, "MOST_INSTRUCTIONS", 0):  # no kernels of Newton's iteration
-        backend.backend.cache_clear()
-        path = la.integrate(system, method, **start)
-        how = system.backend(method, 1, False, False)
-    assert "later" in vars(how)  # they were made
-    with solved_by("newton"):
-        newton = la.integrate(system, method, **start)
-    np.testing.assert_allclose(path.q, newton.q, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(path.p, newton.p, rtol=0, atol=1e-10 * abs(newton.p).max())
+@pytest.mark.parametrize("lagrangian", [stiff_chain, springs])
+@pytest.mark.parametrize(
+    ("method", "k", "n"),
+    [("P3N3Q6Gau", 1e4, 20), ("P8N8Q16Gau", 1e4, 5), ("P4N5Q10Gau", 600, 5), ("P4N5Q8Lob", 600, 5)],
+)
+def test_stiff_steps_are_those_of_twenty_digits(method, k, n, lagrangian):
+    """h ω is twenty, or five where the method is not stable beyond. A momentum is a sum of numbers of size √k."""
+    system, steps = la.Lagrangian(lagrangian, n=n, params={"k": k}), 4
+    start = {"q0": np.sin(np.pi * np.arange(1, n + 1) / (n + 1)), "v0": np.zeros(n), "h": 0.1}
+    path = la.integrate(system, method, **start, steps=steps)
+    q, p = exact(system, method, **start, steps=steps)
+    np.testing.assert_allclose(path.q, q, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(path.p, p, rtol=0, atol=1e-13 * np.sqrt(k))
 
 
 def test_bits_do_not_depend_on_where_a_stiff_run_was_interrupted(tmp_path):
-    """Kernels of stiff steps are made after so many steps that chords have given up, wherever a piece of a run ends."""
     system = la.Lagrangian(springs, n=3, params={"k": 1e4})
     start = {"q0": [0.1, 0.3, 0.2], "v0": np.zeros(3), "h": 0.1}
     whole = la.integrate(system, "P3N3Q6Gau", **start, steps=40)
-    for first in (1, *(stiff.FEWEST + k for k in (-1, 0, 1, 2)), 20):
+    for first in (1, 2, 7, 20):
         store = tmp_path / f"{first}.zarr"
         la.integrate(system, "P3N3Q6Gau", **start, steps=first, store=store)
         path = la.resume(store, steps=40 - first)
         np.testing.assert_array_equal(path.q, whole.q)
         np.testing.assert_array_equal(path.p, whole.p)
-
-
-def test_soft_steps_need_no_kernels_of_stiff_ones():
-    system = la.Lagrangian(springs, n=3, params={"k": 1.0})
-    backend.backend.cache_clear()
-    la.integrate(system, "P3N3Q6Gau", q0=[0.1, 0.3, 0.2], v0=np.zeros(3), h=0.1, steps=100)
-    assert "later" not in vars(system.backend(la.method("P3N3Q6Gau"), 1, False, False))
-
-
-def test_shifted_chords_leave_hard_steps_to_newton():
-    """Where the forces change much within a step the derivatives at its middle are not enough."""
-    system = la.Lagrangian(stiff_chain, n=6, params={"k": 1.0})
-    start = {"q0": 3 * np.sin(np.arange(1, 7)), "v0": np.zeros(6), "h": 0.35, "steps": 20}
-    found = []
-    for how in ("newton", "shifted"):
-        with solved_by(how):
-            found.append(la.integrate(system, "P4N4Q8Gau", **start))
-    np.testing.assert_allclose(found[1].q, found[0].q, rtol=0, atol=1e-11)
-    assert found[1].stats["newton_iterations"] > found[0].stats["newton_iterations"]

@@ -12,7 +12,7 @@ import pytest
 
 import leastaction as la
 from leastaction.backends.galerkin import GalerkinStepper
-from leastaction.backends.stepper import Start
+from leastaction.step.stepper import Start
 from processes import printed_by
 from systems import case
 

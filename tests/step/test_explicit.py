@@ -8,7 +8,7 @@ import pytest
 import leastaction as la
 from leastaction.backends.backend import backend
 from leastaction.backends.galerkin import GalerkinStepper
-from leastaction.backends.stepper import Start
+from leastaction.step.stepper import Start
 
 VERLET = la.method("stormer-verlet")
 METHODS = {

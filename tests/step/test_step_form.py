@@ -11,13 +11,11 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import leastaction as la
-from leastaction.backends import points
-from leastaction.backends.fused.equations import equations
 from leastaction.backends.fused.places import coefficients, folded, pushes, shares, spread, sums
-from leastaction.backends.native import loop
-from leastaction.backends.solver import Solvers
+from leastaction.engine.rescue import Rescue
 from leastaction.program import Builder, indices
 from leastaction.step.form import Step, Term, stencils, step_of
+from native import evaluate
 
 PENDULUM = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 + np.cos(q[0]), n=1)
 POINT = la.Lagrangian(lambda q, v: 0.5 * (v @ v) - 2.0 * q[1], n=2)
@@ -57,16 +55,15 @@ def circle():
     return Term(write(False), write(True), at="controls")
 
 
-def one_step(step, q, p, h, params=()):
-    """z and p⁺ of a step, by the native loops."""
-    solvers = Solvers()
-    place = solvers.add(step, 1)
-    memory = solvers.finish().memory
-    z, impulse = np.full((1, step.s, step.n), np.nan), np.full(step.n, np.nan)
-    start, given = np.concatenate([[0.0], q, p])[None], np.array([*params, 0.0])
-    loop("polynomials.polynomials")(memory.I, memory.D, place, 1, np.array([h]), start, given, z, impulse)
-    assert np.isfinite(z).all()
-    return z[0], p + impulse
+def solved(step, q, p, h, params=()):
+    """The unknowns of a step, and p⁺, by Newton's iteration on its equations."""
+    equations, z = Rescue(None, step, np.asarray(params)).equations, np.zeros((step.s, step.n + step.multipliers))
+    z[:, : step.n] = h * np.outer(step.method.table.d[1:], p)
+    for _ in range(20):
+        R, J, impulse = equations(0.0, q, p, h, z, np.zeros(0))
+        dz, N = -np.linalg.solve(J, R), step.s * step.n
+        z = z + np.hstack([dz[:N].reshape(step.s, -1), dz[N:].reshape(step.s, -1)])
+    return z, p + impulse
 
 
 @pytest.mark.parametrize("name", ["midpoint", "simpson", "P3N3Q6Gau", "P4N5Q8Lob"])
@@ -74,7 +71,7 @@ def test_a_force_is_one_more_summand(name):
     """One step of the damped pendulum solves the discrete Lagrange–d'Alembert equations, written out here."""
     c, h, method = 0.3, 0.2, la.method(name)
     step = Step(1, method, (damped(PENDULUM.terms[0], c),))
-    z, p_end = one_step(step, np.array([0.7]), np.array([0.4]), h)
+    z, p_end = solved(step, np.array([0.7]), np.array([0.4]), h)
     table = method.table
     q, v = 0.7 + table.l[:, 1:] @ z[:, 0], table.dl[:, 1:] @ z[:, 0] / h
     f = -np.sin(q) - c * v
@@ -89,31 +86,16 @@ def test_a_constraint_is_one_more_term(name):
     """Rows and multipliers at the control points: the solution stays on the circle, and obeys the other equations."""
     method = la.method(name)
     step = Step(2, method, (*step_of(POINT, method).terms, circle()), multipliers=1)
-    E = equations(step)
-    program = E.B.finished(R=E.residual, J=[x for row in E.jacobian for x in row])
-    h, q, p = 0.1, np.array([1.0, 0.0]), np.array([0.0, 0.3])
-    N = 3 * method.s
-    z = np.concatenate([np.outer(method.table.d[1:] * h, p).ravel(), np.zeros(method.s)])
-    for _ in range(20):
-        row = np.concatenate([[0.0, h], q, p, z])
-        found = points.evaluate(program, row[None])[0]
-        z = z - np.linalg.solve(found[N:].reshape(N, N), found[:N])
-    places = q + z[: 2 * method.s].reshape(method.s, 2)
+    h, q, p, s = 0.1, np.array([1.0, 0.0]), np.array([0.0, 0.3]), method.s
+    z, _ = solved(step, q, p, h)
+    places = q + z[:, :2]
     np.testing.assert_allclose((places**2).sum(axis=1), 1.0, rtol=0, atol=1e-15)
-    multipliers = z[2 * method.s :]
     # The equations of the free point, and the constraint's forces h β_ν 2 q^ν λ^ν as `stencils` weigh them.
-    free = points.evaluate(
-        _residual(step_of(POINT, method)), np.concatenate([[0.0, h], q, p, z[: 2 * method.s]])[None]
-    )[0]
+    free, _, _ = Rescue(None, step_of(POINT, method), np.zeros(0)).equations(0.0, q, p, h, z[:, :2], np.zeros(0))
     controls = stencils(step.samples(step.terms[1]), h)
-    force = 2.0 * np.vstack([q, places])[: method.s] * multipliers[:, None]
-    pushed = np.einsum("i,iv,ij->vj", controls.weights[: method.s], controls.scatter["f"][: method.s], force).ravel()
+    force = 2.0 * np.vstack([q, places])[:s] * z[:, 2:]
+    pushed = np.einsum("i,iv,ij->vj", controls.weights[:s], controls.scatter["f"][:s], force).ravel()
     np.testing.assert_allclose(free + pushed, 0.0, rtol=0, atol=1e-15)
-
-
-def _residual(step):
-    E = equations(step)
-    return E.B.finished(R=E.residual)
 
 
 @pytest.mark.parametrize("name", ["P1N1Q2Gau", "P2N3Q4Lob", "P3N4Q6Lob", "P8N8Q16Gau", "P6N8Q14Lob", "P16N16Q32Gau"])
@@ -143,7 +125,7 @@ def test_compiled_shares_of_h_have_no_error_in_their_sums(name):
         gamma, beta = (column[:, 0].tolist() for column in shares(c, B.values("h")[0]))
         Y = B.build(Y=indices([*gamma, *beta] if both else beta, B))
         h = np.random.default_rng(0).uniform(0.01, 1.0, (100, 1))
-        found = points.evaluate(Y, h)
+        found = evaluate(Y, h)
         late = np.where(c >= 0.5, h - h * c, h * (1 - c))
         assert (found[:, -len(c) :] == late).all()
         if both:
@@ -164,7 +146,7 @@ def test_folded_sums_are_products_with_the_whole_table(name):
     even, odd = ([a * step for a in row] for row in (found.even, found.odd))
     Z = spread(table, alpha, even, odd, found.turn, found.lean, found.last)
     Z = [z + speed * step * float(x) for z, x in zip(Z, c, strict=True)]
-    out = points.evaluate(B.build(Z=indices(Z, B)), np.array([[h, *w, u]]))[0]
+    out = B.build(Z=indices(Z, B))([h], w, [u])["Z"]
     np.testing.assert_allclose(out, h * (known.places @ w + c * u), rtol=0, atol=3e-16)
 
 
@@ -203,7 +185,7 @@ def test_a_retraction_is_another_program_of_the_node(name, order):
         """R and M, the momentum that the body sees, after some steps; every five steps, R is where the body is."""
         z, p = np.zeros(3), 2 * M
         for k in range(steps):
-            increments, p = one_step(step, z, p, h, R.ravel())
+            increments, p = solved(step, z, p, h, R.ravel())
             z = z + increments[-1]
             if k % 5 == 4:
                 R, z, p = recentred(R, z, p)

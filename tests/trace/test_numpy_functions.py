@@ -14,7 +14,6 @@ import pytest
 import scipy.linalg
 
 import leastaction as la
-from leastaction.backends.points import evaluate
 from leastaction.errors import TraceError
 from leastaction.flint.evaluate import function as flint_function
 from leastaction.numbers.conversion import balls, mpf
@@ -25,6 +24,7 @@ from leastaction.trace.function import ANY, Role
 from leastaction.trace.numpy_functions import ADJUGATE_LIMIT, BITWISE, ELEMENTWISE, OWN_CODE
 from leastaction.trace.numpy_functions import FUNCTIONS as OWN_RULES
 from leastaction.trace.scalar import Scalar, is_logical
+from native import evaluate
 from seeds import generator
 
 CASES = 8  # of each function; `slow` tries so many times more

@@ -20,14 +20,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.analysis import figures
 from leastaction.backends.galerkin import GalerkinStepper
-from leastaction.backends.rk4 import RK4Stepper
-from leastaction.backends.rows import Row
-from leastaction.backends.stepper import Start
 from leastaction.docstrings import documented
 from leastaction.engine.stepper import FormStepper
 from leastaction.integrate import integrate
 from leastaction.methods import Method
 from leastaction.run.plan import positive
+from leastaction.step.stepper import Start
+from leastaction.step.stored_row import Row
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.projection import tangent_basis
 from leastaction.systems.protocol import require_lagrangian
@@ -136,7 +135,7 @@ def lyapunov(
     start = Start(0.0, q, p, system.velocity(q, p, 0.0, values), first.h, values)
     n, piece, done = system.n, 1, 0
     solver = system.stepper(first.method, start, Row.whole(n, varied=2 * n))
-    assert isinstance(solver, FormStepper | GalerkinStepper | RK4Stepper) and solver.D is not None
+    assert isinstance(solver, FormStepper | GalerkinStepper) and solver.D is not None
     nothing = np.zeros((1, 0, 0))
     Q = tangent_basis(system, 0.0, q, p, values)
     directions = Q.shape[1]

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.galerkin import GalerkinStepper
-from leastaction.backends.guarded import between_zones
 from leastaction.backends.native import loop
-from leastaction.backends.rows import Row
-from leastaction.backends.status import GOING_WELL, Failure
-from leastaction.backends.stepper import Start
+from leastaction.kernel.guarded import between_zones
 from leastaction.methods import Composition
+from leastaction.step.status import GOING_WELL, Failure
+from leastaction.step.stepper import Start
+from leastaction.step.stored_row import Row
 
 if TYPE_CHECKING:
     from leastaction.systems.lagrangian import Lagrangian

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.layout import CONTINUED, ITERATIONS, SOLVER, STATUS, STEPS
-from leastaction.backends.rows import Row
-from leastaction.backends.status import GOING_WELL, Failure
-from leastaction.backends.stepper import Start, require_inputs
 from leastaction.backends.trajectories import Trajectories, single_steps
 from leastaction.backends.workspace import Check
 from leastaction.methods import Galerkin
+from leastaction.step.status import GOING_WELL, Failure
+from leastaction.step.stepper import Start, require_inputs
+from leastaction.step.stored_row import Row
 
 if TYPE_CHECKING:
     from leastaction.backends.backend import Backend

@@ -571,44 +571,6 @@ POINTS = Record.of(
     },
 )
 
-RK4 = Record.of(
-    "RK4",
-    number={
-        **{field.name: field.meaning for field in POINTS.fields if field.kind == "number"},
-        "kernel": "of a step of all lanes; 0: a step goes stage by stage, of one trajectory …",
-        "single": "… and that of a step of one; 0: there is none",
-        "equation": "kernel of the equation for the unknowns of the vector field",
-        "field": "kernel of the vector field, and of its derivatives where some are carried",
-        "implicit": "1: the equation is not linear",
-        "nodes": "stages",
-        "size": "numbers of a state: y, and the derivatives that are carried, …",
-        "directions": "… of so many quantities, …",
-        "outer": "… by how many of the parameters and h",
-        **DRIVEN,
-        "lanes": "trajectories in a group",
-        "stride": "the same",
-        "groups": "groups of trajectories",
-        "every": "keep every so many states",
-        "skipped": "the number of the first row that there is room for",
-        "rows": "rows kept of each trajectory",
-    },
-    tally={"table_first": "the next step", "steps": "how many to do"},
-    integers={"mass_pivots": "rows of L_vv exchanged", "who": "the trajectory in each lane, group by group"},
-    reals={
-        **{field.name: field.meaning for field in POINTS.fields if field.kind == "reals"},
-        "start": "time of step 0",
-        "step": "h",
-        "a": "of the tableau, row by row, …",
-        "b": "",
-        "c": "",
-        "rates": "what the stages give",
-        "argument": "what a stage is taken at",
-        "turned": "by how much y, parameters, t and the unknowns vary with each quantity",
-        "own": "what the kernel of one trajectory reads …",
-        "after": "… and gives",
-    },
-)
-
 LINEAR = Record.of(
     "Linear",
     number={

@@ -23,8 +23,8 @@ import numpy as np
 
 from leastaction import kernel
 from leastaction.backends import built
-from leastaction.backends.guarded import GUARDING, between_zones
 from leastaction.kernel import compile_object, link_ir, load_object
+from leastaction.kernel.guarded import GUARDING, between_zones
 
 _SYMBOL = "loop"  # the name of a loop in its machine code
 
@@ -40,13 +40,12 @@ LOOPS = {
     "sparse.begin": "idndd",
     "points.evaluate": "nnnnddd",
     "points.velocities": "idnnidddd",
-    "rk4.run": "idn" + "ddid",
     "linear.run": "idn" + "ddddddd" + "id",
 }
 _MEMORY = {"i": np.dtype(np.int64), "d": np.dtype(np.float64)}
 _BYTES = ctypes.c_char * 0
 # The files, below the package, whose text decides the machine code.
-_SOURCES = ("backends/loops", "backends/native.py", "backends/layout.py", "backends/records.py", "backends/status.py")
+_SOURCES = ("backends/loops", "backends/native.py", "backends/layout.py", "backends/records.py", "step/status.py")
 _RULES = ("step/continuation.py", "step/crossing.py", "step/poles.py", "step/verdict.py")
 
 

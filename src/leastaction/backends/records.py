@@ -28,7 +28,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.guarded import copied, pitch, side_by_side
+from leastaction.kernel.guarded import copied, pitch, side_by_side
 
 LATE = {"scratch", "pushed_scratch"}  # sizes that are known when all kernels of a run are
 

@@ -31,7 +31,7 @@ class SumBackend(Backend):
 
     @property
     def sums(self) -> Assembly:
-        assembly: Assembly = self.system.assembly
+        assembly: Assembly = self.system.loop_assembly
         return assembly
 
     @cached_property

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.backends.cells import Cells, cells_of
-from leastaction.backends.guarded import check_zones, guarded
 from leastaction.backends.layout import PART, ROWS
 from leastaction.backends.records import Memory
 from leastaction.backends.tables import Part, cut
 from leastaction.kernel import Native, Strip, Write, compile_strip, native_lanes
 from leastaction.kernel.compile import compile_jobs
+from leastaction.kernel.guarded import check_zones, guarded
 from leastaction.kernel.script import JOB
 from leastaction.program import Builder, Program, dot
 from leastaction.step.constraints import geometry, rate

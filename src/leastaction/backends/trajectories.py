@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from leastaction.backends.backend import Backend
 from leastaction.backends.fused.stiff import TABLES
-from leastaction.backends.guarded import GUARDING, guarded
 from leastaction.backends.layout import COUNTS, ITERATIONS, MOST_THREADS, RUN, STATUS, STEPS, TEAM
 from leastaction.backends.native import loop
-from leastaction.backends.rows import Row
 from leastaction.backends.singles import SingleSteps
-from leastaction.backends.status import GOING_WELL
 from leastaction.backends.workspace import NEVER, PACKED, Check, driven_by, laid_out
+from leastaction.kernel.guarded import GUARDING, guarded
+from leastaction.step.status import GOING_WELL
+from leastaction.step.stored_row import Row
 
 FloatArray = NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from leastaction.program import Program
 from leastaction.step.prediction import WHOLE
 
 if TYPE_CHECKING:
-    from leastaction.backends.rows import Row
+    from leastaction.step.stored_row import Row
 
 FloatArray = NDArray[np.float64]
 

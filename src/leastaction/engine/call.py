@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.guarded import check_zones, guarded
 from leastaction.kernel import compile_program
+from leastaction.kernel.guarded import check_zones, guarded
 from leastaction.program import Program
 
 KERNEL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)

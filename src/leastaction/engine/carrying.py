@@ -121,7 +121,14 @@ class Carrying:
         return {name: np.array([at[name] for at in every]) for name in every[0]}
 
     def _ended(
-        self, t: float, q: FloatArray, v: FloatArray, p: FloatArray, dq: FloatArray, dp: FloatArray, seeds: FloatArray,
+        self,
+        t: float,
+        q: FloatArray,
+        v: FloatArray,
+        p: FloatArray,
+        dq: FloatArray,
+        dp: FloatArray,
+        seeds: FloatArray,
         when: float,
     ) -> FloatArray:
         """dp⁺ from dq⁺ and dp⁻."""

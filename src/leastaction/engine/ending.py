@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leastaction.backends.fused.elimination import by_rows, solve
 from leastaction.program import Builder, Value, dot
+from leastaction.program.elimination import by_rows, solve
 from leastaction.step.form import Step
 from leastaction.step.independence import INDEPENDENT, probe
 from leastaction.step.rows import OneByOne, total

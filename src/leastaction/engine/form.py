@@ -18,12 +18,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.elimination import factors, square, substitute
-from leastaction.backends.fused.mass import mass_of
-from leastaction.backends.guarded import guarded
-from leastaction.engine.directions import MOST, vary_length, vary_padded, vary_tables
+from leastaction.engine.carrying import Carrying
+from leastaction.engine.directions import vary, vary_length, vary_padded, vary_tables
+from leastaction.engine.ending import simple_end
+from leastaction.engine.mass import mass_of
+from leastaction.engine.sparsity import LONGEST_ONCE
 from leastaction.engine.verdict import STATE, TINY, wanted
+from leastaction.kernel.guarded import guarded
 from leastaction.program import Builder, Program, Value, dot
+from leastaction.program.elimination import factors, square, substitute
 from leastaction.step.form import Step
 from leastaction.step.prediction import Prediction
 from leastaction.step.rows import OneByOne, Row, Rows, SideBySide, Table, at_step, numbers, size
@@ -97,6 +100,7 @@ class Form:
     """
 
     watches = True  # whether the native function can look for events
+    continues = True  # whether a step that native code fails on is solved by continuation, which may take long
     alone = False  # whether its work holds what belongs to one trajectory, as parameters
 
     def __init__(
@@ -104,7 +108,8 @@ class Form:
         energy_of: Any = None, varied: int = 0,
     ) -> None:  # fmt: skip
         self.step, self.lanes, self.width, self.watch, self.energy_of = step, lanes, width, watch, energy_of
-        self.varied, self.varies = varied, varied > 0 and vary_length(step, varied, lanes) <= MOST
+        plain = step.end is None or simple_end(step)
+        self.varied, self.varies = varied, varied > 0 and plain and vary_length(step, varied, lanes) <= LONGEST_ONCE
         self.n, self.s, self.mass = step.n, step.s, mass_of(step)
         self.side = lanes > width
         # Where L is not quadratic in v, the energy's velocity is found from that of the step's polynomial.
@@ -159,6 +164,14 @@ class Form:
     def solved(self, x: Mapping[str, FloatArray], q: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
         """z, (s, n), and the impulse of a step that began at (q, p) and has landed, of a form that is `alone`."""
         raise NotImplementedError
+
+    def vary(self) -> Program:
+        """Directions through a step that is solved."""
+        return vary(self)
+
+    def carrying(self, params: FloatArray) -> Any:
+        """What carries derivatives where no Program does."""
+        return Carrying(self.step, params, self.varied)
 
     def scratch(self, size: int, old: FloatArray, params: FloatArray) -> FloatArray:
         """The array that native code works in: the old one, if it serves."""

@@ -7,8 +7,9 @@ the weights of the reactions at its ends,
     g(t + h, q + z) = 0:      G(t + h, q + z) A dλ = −g,      z ← z + A dλ,
 
 so that multipliers alone are predicted and iterated: b is known, and no coordinate that turns back has to be predicted.
-The impulse w₀ f + w₁ f⁺ + h β₀ Gᵀλ + G⁺ᵀμ brings ġ to zero (`settle`). The search for μ begins with h β₁ λ, which differs from μ by
-the change of the reaction in h. Force and G at the end are those at the start of the next step, and are handed on.
+The impulse w₀ f + w₁ f⁺ + h β₀ Gᵀλ + G⁺ᵀμ brings ġ to zero (`settle`). The search for μ begins with h β₁ λ, which
+differs from μ by the change of the reaction in h. Force and G at the end are those at the start of the next step, and
+are handed on. The order of instructions is that in which each can begin: one long chain waits for itself.
 """
 
 from __future__ import annotations
@@ -20,20 +21,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.elimination import by_rows, factors, substitute
-from leastaction.backends.fused.equations import short_dot
-from leastaction.backends.fused.settling import settled
 from leastaction.engine.explicit import Explicit
 from leastaction.engine.form import RESOLVED, Blocks, Values
-from leastaction.engine.verdict import TINY, judged, wanted
+from leastaction.engine.settling import settled
+from leastaction.engine.verdict import PATIENCE, TINY, judged, wanted
 from leastaction.program import Builder, Program, dot
+from leastaction.program.elimination import by_rows, factors, short_dot, substitute
 from leastaction.program.ordering import prompt
 from leastaction.step.form import stencils
 from leastaction.step.prediction import Prediction
 from leastaction.step.prediction import tables as prediction_tables
 from leastaction.step.rows import OneByOne, Table
-
-PATIENCE = 32
 
 FloatArray = NDArray[np.float64]
 

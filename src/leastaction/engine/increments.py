@@ -2,6 +2,7 @@
 
 Newton    R and ∂R/∂z as one Program, eliminated without pivoting along its pattern; multipliers of constraints are
           further unknowns behind the increments. Where the step ends `settle` finds the impulse after which ġ = 0.
+          A root is refused where det ∂R/∂z has another sign than for h → 0: it lies beyond a fold or a pole.
 Chord     dz = −(S⁻¹ ⊗ M⁻¹) h R with M = L_vv in the middle of the step and S of the method: gradients alone. It
           contracts by O(h²) for a constant mass and by O(h) otherwise. Where it fails, the rescue solves the step.
 """
@@ -9,28 +10,29 @@ Chord     dz = −(S⁻¹ ⊗ M⁻¹) h R with M = L_vv in the middle of the ste
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.chord import equations as chord_equations
-from leastaction.backends.fused.chord import repeated
-from leastaction.backends.fused.chord import tables as chord_tables
-from leastaction.backends.fused.elimination import substitute
-from leastaction.backends.fused.mass import in_the_middle
-from leastaction.backends.fused.newton import _filled, iteration
-from leastaction.backends.fused.settling import settled
 from leastaction.engine.ending import settled_anyhow, simple_end
 from leastaction.engine.form import Blocks, Form, Values
+from leastaction.engine.increment_tables import padded as repeated
+from leastaction.engine.increment_tables import tables as chord_tables
 from leastaction.engine.march import marched, tamed
-from leastaction.engine.verdict import TINY, judged, wanted
+from leastaction.engine.newton_equations import filled as _filled
+from leastaction.engine.newton_equations import iteration
+from leastaction.engine.residual import equations as chord_equations
+from leastaction.engine.residual import in_the_middle
+from leastaction.engine.settling import settled
+from leastaction.engine.sparsity import order_of
+from leastaction.engine.verdict import PATIENCE, judged, wanted
 from leastaction.program import Builder, Program, dot
+from leastaction.program.elimination import pivots_of, square, substitute
 from leastaction.step.prediction import Prediction
 from leastaction.step.prediction import tables as prediction_tables
 from leastaction.step.rows import OneByOne, Row, Rows, Table, apply, size, total
-
-PATIENCE = 32
 
 FloatArray = NDArray[np.float64]
 
@@ -47,14 +49,35 @@ class Newton(Form):
         step, ahead = self.step, Prediction(self.s, OneByOne())
         count = self.n + step.multipliers
         return [("unknowns", self.s * count), ("pushed", self.n), ("more", self.n),
-                ("invariants", self.one.before.output_size), ("memory", self.n * ahead.memory), ("record", ahead.record),
-                ("floor", self.n if step.multipliers else 0)]  # fmt: skip
+                ("invariants", self.one.before.output_size), ("memory", self.n * ahead.memory),
+                ("record", ahead.record), ("floor", self.n if step.multipliers else 0),
+                ("sense", int(self.senses))]  # fmt: skip
+
+    @property
+    def senses(self) -> bool:
+        """Whether the sign of the determinant is judged."""
+        return self.step.checked and not self.step.multipliers
 
     def begin(self) -> Program:
         B, rows, x = self.opened()
         v, h, d, found = self.velocity(B, rows, x), x["h"][0], self.controls, {}
         found["unknowns"] = [(h * a) * c for c in d for a in v] + [0.0] * (self.s * self.step.multipliers)
+        if self.senses:
+            found["sense"] = [self._sense(B, rows, x, v)]
         return self.begun(B, x, found | {"scale": [abs(h * a) for a in v]})
+
+    def _sense(self, B: Builder, rows: Rows, x: Values, v: list[Any]) -> Any:
+        """The sign of det ∂R/∂z for h → 0, in the order of the elimination: there it is A/h ⊗ L_vv (`step.form`), whose
+        A is positive definite.
+        """
+        n, s, (order, _) = self.n, self.s, order_of(self.step)
+        inputs = self._inputs_by_node(rows, x)[: self.step.channels]
+        at = {"t": [self.time(x, 0.0)], "q": x["Q"], "v": v, "params": x["params"], "inputs": inputs}
+        mass = square(B.at(self.step.terms[0].slopes.select("m_v"), at)["m_v"])
+        sign = one = B.number(1.0)
+        for pivot in [*pivots_of([mass[j] for j in order[::s]]), *[x["h"][0]] * n] * (s % 2):
+            sign = sign * one.op("copysign", pivot)
+        return sign
 
     def pieces(self) -> dict[str, Program]:
         found = {"first": self._iteration(True), "again": self._iteration(False), "land": self._land()}
@@ -75,23 +98,28 @@ class Newton(Form):
 
     def _iteration(self, first: bool, marching: bool = False) -> Program:
         B, rows, x = self.opened()
-        one, n = self.one, self.n
+        one, n, old = self.one, self.n, x["unknowns"]
         if marching:
             found = marched(self, B, x, self._inputs_by_node(rows, x)[: self.step.channels], self.controls)
             z = [[q[j] - x["Q"][j] for q, _ in found] for j in range(n)]
-            x["unknowns"] = self._flat(tamed(self, rows, x, z, 1.0))
-        given = x | {"t": [self.time(x, 0.0)], "z": x["unknowns"]}
+            old = self._flat(tamed(self, rows, x, z, 1.0))
+        given = x | {"t": [self.time(x, 0.0)], "z": old}
         before = B.at(one.before, given) if first else {}
         at = B.at(one.first, given | before)
         N = len(at["right"])
-        solved = substitute(_filled(B, (N, N), one.pattern, at["factors"], one.constants), at["right"])
+        matrix = _filled(B, (N, N), one.pattern, at["factors"], one.constants)
+        solved = substitute(matrix, at["right"])
         dz = [solved[one.unknowns.index(i)] for i in range(N)]
         more = [dot(row, dz) for row in _filled(B, (n, N), one.moved, at["slopes"], one.fixed)]
-        z = [a + b for a, b in zip(x["unknowns"], dz, strict=True)]
+        z = [a + b for a, b in zip(old, dz, strict=True)]
         moves, places = (self._rows_of(y)[:n] for y in (dz, z))
         after = judged(rows, x, moves, places, first=first, patience=PATIENCE, squares=not first)
         finite = total(dz) - total(dz)
-        after["failed"] = [after["failed"][0] | finite.op("ne", 0.0)]
+        wrong = finite.op("ne", 0.0)
+        if self.senses:
+            turned = prod([matrix[i][i] for i in range(N)], start=x["sense"][0]) < 0.0
+            wrong = wrong | turned & ~after["going"][0]
+        after["failed"] = [after["failed"][0] | wrong]
         after["going"] = [after["going"][0] & ~after["failed"][0]]
         after |= {"unknowns": z, "pushed": at["impulse"], "more": more, **before}
         return self.iterated(B, x, after, first, marching)

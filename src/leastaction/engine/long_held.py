@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.mass import inverse_of
 from leastaction.engine.form import Blocks
+from leastaction.engine.increment_tables import inverse_of
 from leastaction.engine.long_steps import Eliminated, FloatArray, LongSteps, MassChord, ShiftedChord, two_sum
 from leastaction.engine.verdict import STALLED
 from leastaction.kernel.elimination import Assemble, Factor, Permuted, SolveOne

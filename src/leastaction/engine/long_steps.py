@@ -30,14 +30,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.mass import inverse_of, middle_of
-from leastaction.backends.guarded import guarded
-from leastaction.backends.shift_tables import held_of, shifts_of
 from leastaction.engine.form import FADING, LONGEST, RESOLVED, SHORTEST, SINGLE, Blocks, Form, Lying
+from leastaction.engine.increment_tables import held_of, inverse_of, middle_of, shifts_of
 from leastaction.engine.rescue import Rescue
-from leastaction.engine.verdict import STALLED, TINY, ruled
+from leastaction.engine.verdict import PATIENCE, STALLED, TINY, ruled
 from leastaction.kernel import native_lanes
 from leastaction.kernel.elimination import Assemble, Factor, Matrix, Permuted, Profile, SolveLanes, SolveOne, profile
+from leastaction.kernel.guarded import guarded
 from leastaction.kernel.script import Each, Once, Operation, Place, Python, Script, When
 from leastaction.methods import Galerkin
 from leastaction.program import Builder, Value, dot
@@ -48,7 +47,6 @@ from leastaction.step.rows import Row, Table, apply, size, total
 
 FloatArray = NDArray[np.float64]
 
-PATIENCE = 32
 MOST_PRODUCTS = 1e8  # of an elimination along a profile: some 50 ms
 CALLED = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 SLOTS = 256  # integers at the beginning of the work

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.status import BRANCH_ENDS, NOT_CONVERGED, NOT_FINITE, SINGULAR, Failure
 from leastaction.engine.call import Called
 from leastaction.engine.verdict import TRUST
 from leastaction.step.form import Step, stencils
+from leastaction.step.status import BRANCH_ENDS, NOT_CONVERGED, NOT_FINITE, SINGULAR, Failure
 
 FloatArray = NDArray[np.float64]
 
@@ -65,7 +65,7 @@ class Solved:
     impulse: FloatArray
     iterations: int
     continued: bool
-    floor: FloatArray | float  # scales are at least so long
+    floor: FloatArray | float = 0.0  # scales are at least so long
 
 
 class Rescue:

@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.mass import mass_of
-from leastaction.backends.fused.nodes import collocates
-from leastaction.backends.fused.work import chord_length, newton_length
-from leastaction.engine.directions import vary
+from leastaction.engine.collocation import collocates
 from leastaction.engine.ending import simple_end
 from leastaction.engine.explicit import Explicit
 from leastaction.engine.form import SINGLE, Form, Watching
@@ -22,10 +19,14 @@ from leastaction.engine.held import Held
 from leastaction.engine.increments import Chord, Newton
 from leastaction.engine.long_held import LongHeld
 from leastaction.engine.long_steps import LongSteps, Scripted
+from leastaction.engine.mass import mass_of
+from leastaction.engine.rk4 import formed
+from leastaction.engine.shifted import DENSE
+from leastaction.engine.sparsity import LONGEST, LONGEST_NEWTON, chord_length, newton_length
 from leastaction.kernel import Native, native_lanes
 from leastaction.kernel.compile import compile_run
 from leastaction.kernel.driver import CALL, Shape
-from leastaction.methods import Galerkin
+from leastaction.methods import Method, RungeKutta4, require_member
 from leastaction.program import Program
 from leastaction.step.form import Step
 
@@ -37,11 +38,9 @@ FloatArray = NDArray[np.float64]
 RUN = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3)
 SHARED = frozenset((*SINGLE, "params", "mass"))  # blocks with the same number in all lanes, points lying side by side
 FLEETING = {"tables", "E", "inverse", "inputs", "look", "doubt", "urgent", "z", "impulse", "from", "earlier"}
-LONGEST, LONGEST_NEWTON = 8_000, 4_000  # instructions of an iteration that are worth compiling
 MOST_HELD = 40  # unknowns of a step with constraints
 SHORT_VECTOR = 4  # lanes of a vector of which half would hold too little
 MOST_TABLES = 16  # steps h whose tables are kept
-MANY = 4  # coordinates up to which one trajectory takes Newton's iteration for a polynomial of degree 1 or 2
 
 
 def form_of(
@@ -60,7 +59,7 @@ def form_of(
     half = 2 * len(step.method.table.c) <= W and W > SHORT_VECTOR
     lanes = width if width > 1 else W // 2 if half else W
     short = chord_length(step, mass_of(step), lanes if width == 1 else 1) <= LONGEST
-    collocated, small = collocates(step.method), step.s <= 2 and step.n <= MANY
+    collocated, small = collocates(step.method), step.s <= 2 and step.n <= DENSE
     swift = not mass_of(step).separable and small if collocated else small or width > 1
     if swift and newton_length(step) <= LONGEST_NEWTON:
         return Newton(step, width, width, *further)
@@ -72,7 +71,7 @@ def form_of(
 class Engine:
     """A form of the steps of a method on a system, compiled; h, parameters and trajectories change nothing of it."""
 
-    def __init__(self, system: Any, method: Galerkin, how: Scripted, form: Form, width: int, phases: int) -> None:
+    def __init__(self, system: Any, method: Method, how: Any, form: Form, width: int, phases: int) -> None:
         self.system, self.method, self.phases = system, method, phases
         self.how, self.step, self.form = how, how.step, form
         self.width, self.lanes, self.places = width, self.form.lanes, self.form.places
@@ -90,7 +89,7 @@ class Engine:
         begin = self.form.begin()
         found = ({} if begin is None else {"begin": begin}) | self.form.pieces()
         if self.form.varies:
-            found["vary"] = vary(self.form)
+            found["vary"] = self.form.vary()
         if self.form.lifts:
             found["lift"] = self.form.lift()
         if self.form.watch is not None:
@@ -102,7 +101,7 @@ class Engine:
     @cached_property
     def shape(self) -> Shape:
         form, step = self.form, self.step
-        nodes = len(self.method.table.c)
+        nodes = len(self.method.nodes)
         places = {name: place.start for name, place in self.places.items()}
         return Shape(
             places, self.lanes, self.width,
@@ -195,13 +194,22 @@ def call_record() -> NDArray[np.int64]:
     return np.zeros(len(CALL), np.int64)
 
 
+# Kinds of methods beside the Galerkin family: (system, method, width, energy, varied,
+# lifts) ↦ what its steps are, and a form.
+KINDS: dict[type[Method], Any] = {RungeKutta4: formed}
+
+
 @lru_cache(maxsize=128)
 def engine(
-    system: Any, method: Galerkin, width: int = 1, watch: Watching | None = None, lifts: bool = False,
+    system: Any, method: Method, width: int = 1, watch: Watching | None = None, lifts: bool = False,
     energy: bool = False, phases: int = 1, varied: int = 0,
 ) -> Engine | None:  # fmt: skip
     """The engine of these steps; None if there is none, as of many trajectories side by side where steps are long."""
-    how: Scripted = system.scripted(method)
+    for kind, made in KINDS.items():
+        if isinstance(method, kind):
+            both = made(system, method, width, energy, varied, lifts)
+            return None if both is None else Engine(system, method, both[0], both[1], width, phases)
+    how: Scripted = system.scripted(require_member(method, "a step in float64"))
     form = form_of(how.step, width, watch, lifts, system if energy else None, varied) if how.step.terms else None
     if form is None:
         if width > 1:

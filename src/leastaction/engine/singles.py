@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.guarded import check_zones, guarded
 from leastaction.engine.rescue import Rescue, Unsolved
 from leastaction.engine.run import call_record, engine
 from leastaction.kernel.driver import BEGIN, HARD, PLACE, SOLVED
-from leastaction.methods import Galerkin
+from leastaction.kernel.guarded import check_zones, guarded
+from leastaction.methods import Method
 
 if TYPE_CHECKING:
     from leastaction.systems.lagrangian import Lagrangian
@@ -23,7 +23,7 @@ ROOM = 2**20  # numbers of the states of steps that are solved one after the oth
 class SingleSteps:
     """Steps of a method on a system."""
 
-    def __init__(self, system: Lagrangian, method: Galerkin) -> None:
+    def __init__(self, system: Lagrangian, method: Method) -> None:
         how = engine(system, method, 1, lifts=True)
         assert how is not None, "a system asks first whether steps are short enough"
         self.engine, self._call = how, call_record()
@@ -47,7 +47,7 @@ class SingleSteps:
         if inputs is None:
             driven = np.zeros((len(starts), 0, 0))
         else:
-            nodes = len(self.engine.method.table.c)
+            nodes = len(self.engine.method.nodes)
             driven = np.ascontiguousarray(np.broadcast_to(inputs, (len(starts), nodes, inputs.shape[2])), float)
         parts = [slice(k, k + most) for k in range(0, max(len(starts), 1), most)]
         found = [self._solved(starts[k], lengths[k], sets[k], driven[k]) for k in parts]
@@ -65,7 +65,11 @@ class SingleSteps:
         states[:, : places["tables"].start] = 0.0
         still = lengths == 0.0
         states[:, places["tables"]] = how.tables_in_passing(np.where(still, 1.0, lengths))
-        for name, values in (("q", starts[:, 1 : 1 + n]), ("p", starts[:, 1 + n :])):
+        begun: dict[str, FloatArray] = {"q": starts[:, 1 : 1 + n], "p": starts[:, 1 + n :]}
+        if "v" in places:
+            given = (starts[:, 0], begun["q"], begun["p"], params)
+            begun["v"], _ = how.how.system.velocities(*map(np.ascontiguousarray, given))
+        for name, values in begun.items():
             states[:, places[name]] = how.packed_alone(values)
         if states[:, places["params"]].size:
             states[:, places["params"]] = params[:, :, None]
@@ -90,8 +94,9 @@ class SingleSteps:
             z = states[:, places["z"], 0][:, : s * n].reshape(count, s, n).copy()
             impulses = states[:, places["impulse"], 0].copy()
         z[still], impulses[still] = 0.0, 0.0
-        lost = np.union1d(lost, np.flatnonzero(~np.isfinite(z).all(axis=(1, 2)) | ~np.isfinite(impulses).all(axis=1)))
-        z[lost.astype(int)], impulses[lost.astype(int)] = np.nan, np.nan
+        bad = ~np.isfinite(z).all(axis=(1, 2)) | ~np.isfinite(impulses).all(axis=1)
+        bad[lost] = True
+        z[bad], impulses[bad] = np.nan, np.nan
         return z, impulses
 
     def _run(self, which: NDArray[np.intp], enter: int, inputs: FloatArray) -> NDArray[np.intp]:

@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.guarded import check_zones, guarded
-from leastaction.backends.rows import Row
-from leastaction.backends.status import GOING_WELL, NOT_CONVERGED, NOT_FINITE, SINGULAR, Failure
-from leastaction.backends.stepper import Start, require_inputs
-from leastaction.engine.carrying import Carrying
 from leastaction.engine.form import Watching
 from leastaction.engine.rescue import Rescue, Unsolved
 from leastaction.engine.run import Engine, engine
 from leastaction.engine.singles import SingleSteps
 from leastaction.kernel.driver import BEGIN, CALL, EASY, FAILED, FINISHED, HARD, LOOK, PLACE, RESTING, SOLVED
-from leastaction.methods import Composition, Galerkin
+from leastaction.kernel.guarded import check_zones, guarded
+from leastaction.methods import Method
+from leastaction.step.status import GOING_WELL, NOT_CONVERGED, NOT_FINITE, SINGULAR, Failure
+from leastaction.step.stepper import Start, require_inputs
+from leastaction.step.stored_row import Row
 
 if TYPE_CHECKING:
     pass
@@ -40,10 +39,11 @@ class Snapshot:
     states: FloatArray
     phase: int
     unbegun: bool
+    noted: FloatArray  # how many steps of each trajectory were noted for an event
 
 
 class FormStepper:
-    """A member of the family, or a composition of one, at work: one trajectory, or many side by side in lanes.
+    """A method at work: one trajectory, or many side by side in lanes.
 
     Trajectories lie in groups, as many as a vector has lanes. A group runs in native code until its steps are done, a
     step fails, or an event may lie in a step that cannot wait. A step that fails is rescued, trajectory by trajectory.
@@ -53,13 +53,12 @@ class FormStepper:
     threads, hasty = 1, False
 
     def __init__(
-        self, system: Any, method: Galerkin | Composition, start: Start, row: Row | None = None, lanes: int = 1,
+        self, system: Any, method: Method, start: Start, row: Row | None = None, lanes: int = 1,
         watch: Watching | None = None, energy: bool = False,
     ) -> None:  # fmt: skip
         require_inputs(system, start)
         self.row, self._start = row or Row.whole(system.n), start
-        root = method.root if isinstance(method, Composition) else method
-        self.parts = np.array(method.parts, float) if isinstance(method, Composition) else np.ones(1)
+        root, self.parts = method.root, method.parts
         self.offsets = np.concatenate([[0.0], np.cumsum(self.parts)[:-1]])
         how = engine(system, root, lanes, watch, False, energy, len(self.parts), self.row.varied)
         assert how is not None, "a system asks first whether steps are short enough"
@@ -74,9 +73,9 @@ class FormStepper:
         self._hard = False
         self._failure: Failure | None = None
         self._rescues: dict[int, Rescue] = {}
-        self._carrying: Carrying | None = None
+        self._carrying: Any = None
         if how.form.varied and not how.form.varies:
-            self._carrying = Carrying(how.step, self.params[0], how.form.varied)
+            self._carrying = how.form.carrying(self.params[0])
         self._calls, self._scratch = np.zeros((self.groups, len(CALL)), np.int64), np.zeros(0)
         self._kept = how.kept(self.row.columns)
         self._table: FloatArray | None = None
@@ -143,6 +142,8 @@ class FormStepper:
                 "q": how.packed(q[own]), "p": how.packed(p[own]), "params": self.params[own].T, "h": part * h,
                 "period": h, "t0": float(start.t) + offset * h, "t": float(step), "alive": alive, "offset": offset,
             }  # fmt: skip
+            if "v" in how.places:  # a run begins with the velocity that was given
+                values["v"] = np.broadcast_to(start.v, q.shape)[own].T
             for name, value in values.items():
                 if (block := state[how.places[name]]).size:
                     block[:, columns] = value
@@ -220,11 +221,14 @@ class FormStepper:
         """The inputs of the steps to come, where there are any."""
         start = self._start
         if start.inputs is not None:
-            c = self.engine.method.table.c
+            c = self.engine.method.nodes
             points = np.concatenate([offset + part * c for offset, part in zip(self.offsets, self.parts, strict=True)])
             table = np.asarray(start.inputs.along(start.t, start.h, first, count, points), float)
             if table.shape[2] == 1 and len(points) > 1:
                 table = np.broadcast_to(table, (*table.shape[:2], len(points), table.shape[3]))
+            lanes = self.groups * self.lanes
+            if 1 < len(table) < lanes:  # native code reads the inputs of all lanes
+                table = table[np.minimum(np.arange(lanes), len(table) - 1)]
             self._table, self._table_first = np.ascontiguousarray(table), first
 
     def advance_to(self, end: int, every: int, first: int, rows: FloatArray) -> None:
@@ -235,10 +239,10 @@ class FormStepper:
         now = np.where(going, counts, -1).max(axis=1)
         which = np.flatnonzero(going.any(axis=1) & (now < end))
         if self._carrying is not None or not which.size:
-            for g in which:
+            for g in which.tolist():
                 self._group(g, int(now[g]), end)
             return
-        before = self.states[which].copy(), self._phase[which].copy(), self._unbegun[which].copy()
+        before = [self._snapshot(g) for g in which.tolist()]
         self._prepare(which, now[which], EASY, end)
         hard = self._hard
         done, why = self._called(which)
@@ -247,8 +251,7 @@ class FormStepper:
             if why[k] == FINISHED and sound[k]:
                 counts[g][going[g]] = now[g] + done[k]
             else:
-                snapshot = Snapshot(before[0][k], int(before[1][k]), bool(before[2][k]))
-                self._group(g, int(now[g]), end, snapshot, (int(done[k]), int(why[k])), hard)
+                self._group(g, int(now[g]), end, before[k], (int(done[k]), int(why[k])), hard)
 
     def _group(
         self, g: int, now: int, end: int, before: Snapshot | None = None, ran: tuple[int, int] | None = None,
@@ -340,7 +343,7 @@ class FormStepper:
             "look_lane": self._noted.shape[1], "step": now,
         }  # fmt: skip
         if self._table is not None:
-            table, r = self._table, len(self.engine.method.table.c)
+            table, r = self._table, len(self.engine.method.nodes)
             B, _, nodes, channels = table.shape
             item = nodes * channels
             begin = (own if B > 1 else 0 * own) * table.shape[1] * item
@@ -366,10 +369,12 @@ class FormStepper:
         return done // len(self.parts), calls[which, PLACE["why"]]
 
     def _snapshot(self, g: int) -> Snapshot:
-        return Snapshot(self.states[g].copy(), int(self._phase[g]), bool(self._unbegun[g]))
+        noted = self._noted[g * self.lanes : (g + 1) * self.lanes, 0].copy()
+        return Snapshot(self.states[g].copy(), int(self._phase[g]), bool(self._unbegun[g]), noted)
 
     def _back(self, g: int, to: Snapshot) -> None:
         self.states[g], self._phase[g], self._unbegun[g] = to.states, to.phase, to.unbegun
+        self._noted[g * self.lanes : (g + 1) * self.lanes, 0] = to.noted
 
     def _last_finite(self, g: int, lanes: slice, before: Snapshot, begun: int, now: int) -> int:
         """A state is not finite: go back to the last step after which all are, and end those that go no further."""
@@ -390,6 +395,9 @@ class FormStepper:
         for i in own[lost[: len(own)]]:
             self._failure = Failure(NOT_FINITE, np.inf, 0, 0.0)
             self.end(int(i), NOT_FINITE, undone=False)
+            every, first, rows = self._rows
+            if every:
+                rows[i, max(0, good // every + 1 - first) :] = np.nan
         return good
 
     def _replay(self, g: int, lanes: slice, before: Snapshot, begin: int, end: int) -> None:
@@ -422,7 +430,7 @@ class FormStepper:
         if start.inputs is None:
             return np.zeros((0, 0))
         h = float(start.h)
-        nodes = self.offsets[phase] + self.parts[phase] * self.engine.method.table.c
+        nodes = self.offsets[phase] + self.parts[phase] * self.engine.method.nodes
         who = np.array([i]) if start.inputs.batch > 1 else None
         return np.asarray(start.inputs.nodes(np.array([t]), np.array([h]), nodes, who)[0], float)
 
@@ -430,8 +438,8 @@ class FormStepper:
         self, g: int, lanes: slice, now: int, before: Snapshot | None = None, begun: int = 0, ended: bool = False
     ) -> None:  # fmt: skip
         """Solve the step of the lanes where it failed. A trajectory where that fails, too, ends here; where steps are
-        replayed, nothing `before` is known, Unsolved is raised. Where a step is solved, but constraints depend on each other
-        at its end, `ended`, no other root helps.
+        replayed, nothing `before` is known, Unsolved is raised. Where a step is solved, but constraints depend on each
+        other at its end, `ended`, no other root helps.
         """
         how, phase = self.engine, int(self._phase[g])
         h = float(self._start.h) * self.parts[phase]
@@ -444,7 +452,7 @@ class FormStepper:
             t = float(self._start.t) + now * float(self._start.h)
             begin = t + self.offsets[phase] * float(self._start.h)
             try:
-                if self.hasty and now:
+                if self.hasty and now and how.form.continues:
                     raise Unsolved(Failure(NOT_CONVERGED, np.inf, 0, 0.0))
                 if ended:
                     raise Unsolved(Failure(SINGULAR, np.inf, 0, 0.0))
@@ -464,7 +472,7 @@ class FormStepper:
             for name in ("failed", "going"):
                 blocks[name][:, own] = 0.0
             blocks["spent"][:, own] += solved.iterations
-            if before is not None and now:
+            if before is not None and now and how.form.continues:
                 self.tally[i, CONTINUED] += 1
 
     def _stand(self, g: int, lane: int, lanes: slice, before: Snapshot, begun: int, now: int) -> None:
@@ -513,7 +521,7 @@ class FormStepper:
 
     def driving(self, t: FloatArray, lengths: FloatArray, phase: int = 0) -> FloatArray | None:
         """The inputs at the nodes of single steps, (K, r, channels), where there are any."""
-        inputs, c = self._start.inputs, self.engine.method.table.c
+        inputs, c = self._start.inputs, self.engine.method.nodes
         nodes = self.offsets[phase] + self.parts[phase] * c
         return None if inputs is None else inputs.nodes(t, lengths, nodes, None)
 

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.status import NOT_FINITE, SINGULAR, Failure
-from leastaction.backends.summands import Blocks, JobList, Rows
 from leastaction.engine.long_held import Held
 from leastaction.engine.long_steps import MOST_KINDS, LongSteps, Middle, Sweep
 from leastaction.engine.rescue import Rescue, Unsolved
+from leastaction.engine.row_sums import Blocks, JobList
 from leastaction.kernel.script import Blocked, Each, Jobs, Operation, Place, Zero
 from leastaction.methods import Galerkin
 from leastaction.step.constraints import rate, squares
 from leastaction.step.form import samples, stencils
+from leastaction.step.status import NOT_FINITE, SINGULAR, Failure
 
 FloatArray = NDArray[np.float64]
 
@@ -119,7 +119,7 @@ class Summed:
         if name == "reaction":
             rows = sums.reactions
         elif name == "end":
-            rows = Rows([*sums._gradient("m").strips, *sums.of_rows(rate, held=True).strips])
+            rows = [*sums._gradient("m"), *sums.of_rows(rate, held=True)]
         else:
             rows = sums.of_rows(squares, held=True)
         form.further.append((slot, JobList(rows)))
@@ -159,7 +159,7 @@ class Summed:
         entries = {}
         for block in what:
             entries[block] = work.block(f"{name} {block}", count + form.lanes)
-            at, jobs = Place("work", (entries[block],)), JobList(Rows(blocks.strips[block]))
+            at, jobs = Place("work", (entries[block],)), JobList(blocks.strips[block])
             slot = work.slot(2)
             form.further.append((slot, jobs))
             operations += [Zero(at, count), Jobs(slot, form.times.only(time), q, v, at, at)]

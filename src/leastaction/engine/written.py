@@ -9,9 +9,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.mass import Mass, mass_of
 from leastaction.engine.long_held import Held
 from leastaction.engine.long_steps import LongSteps, Middle, Sweep
+from leastaction.engine.mass import Mass, mass_of
 from leastaction.engine.rescue import Rescue
 from leastaction.kernel import compile_program, native_lanes
 from leastaction.kernel.script import Call, Each, Operation, Place

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends import points
 from leastaction.events.curve import FURTHER, Flow, through_steps
 from leastaction.events.isolate import MOST_PARTS, Part, parts
 from leastaction.events.kinds import Watch
 from leastaction.events.motion import EPS, Motion, Survey
+from leastaction.kernel import loops
 
 # Steps; events; rows of four: two places between which the function changes its sign, and its values there; and whether
 # up (+1) or down (−1).
@@ -243,7 +243,7 @@ class Examiner:
             begin, ends = starts[:, 1:][:, columns].astype(float), survey.ends[:, columns].astype(float)
             t, size = (starts[:, 0] + h).astype(float)[:, None], np.maximum(np.abs(begin), np.abs(ends))
             given = [t, ends, self.motion.params[who], UNSEEN * EPS * np.abs(t), UNSEEN * EPS * size]
-            radius = points.evaluate(self.watch.bounds, np.concatenate(given, axis=1))
+            radius = loops.evaluate(self.watch.bounds, np.concatenate(given, axis=1))
             radius = radius[:, self.watch.bounds.output_slice("g_radius")] * float(self.motion.eps / EPS)
             unseen = np.where(self._walls & np.isfinite(radius), radius, 0.0)
         return unseen

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends import points
 from leastaction.events.curve import FURTHER, Curve
 from leastaction.events.kinds import Watch
+from leastaction.kernel import loops
 from leastaction.program import Program
 
 FloatArray = NDArray[np.float64]
@@ -118,6 +118,6 @@ def _joined(leaves: list[tuple[float, float, float, float]]) -> list[Part]:
 
 def _ball(program: Program, name: str, event: NDArray[np.intp], columns: list[FloatArray]) -> tuple[FloatArray, ...]:
     """Centre and radius of each row's event, by a program that encloses all events."""
-    found = points.evaluate(program, np.concatenate(columns, axis=1))
+    found = loops.evaluate(program, np.concatenate(columns, axis=1))
     k = np.arange(len(event))
     return tuple(found[:, program.output_slice(block)][k, event] for block in (name, f"{name}_radius"))

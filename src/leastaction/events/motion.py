@@ -14,20 +14,20 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends import points
 from leastaction.backends.galerkin import GalerkinStepper
-from leastaction.backends.rows import Row
 from leastaction.backends.singles import SingleSteps
-from leastaction.backends.stepper import Start, Stepper
 from leastaction.backends.trajectories import single_steps
 from leastaction.engine.singles import SingleSteps as FormSingles
 from leastaction.engine.stepper import FormStepper
 from leastaction.events.check import midpoint_coefficients, survey_program
 from leastaction.events.impact import free_of, thrown_back
 from leastaction.events.kinds import Watch
+from leastaction.kernel import loops
 from leastaction.methods import Galerkin
 from leastaction.numbers.rounding import Digits, Reals
 from leastaction.program import Program
+from leastaction.step.stepper import Start, Stepper
+from leastaction.step.stored_row import Row
 from leastaction.step.zeros import zeros
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import System
@@ -160,7 +160,7 @@ class Masses:
         """M⁻¹x, refined once with a residual of more digits."""
         n = self.system.n
         row = np.concatenate([[t], q, v.astype(float), self.params])
-        M = points.evaluate(self.system.inertia.select("m_v"), row[None]).reshape(n, n)
+        M = loops.evaluate(self.system.inertia.select("m_v"), row[None]).reshape(n, n)
         y = np.linalg.solve(M, x.astype(float)).astype(LONG)
         return y + np.linalg.solve(M, (x - M.astype(LONG) @ y).astype(float))
 
@@ -206,12 +206,12 @@ class GalerkinMotion(Motion):
         return np.concatenate([t[:, None], states, self.params[who]], axis=1)
 
     def values(self, who: NDArray[np.intp], t: FloatArray, states: FloatArray) -> FloatArray:
-        return points.evaluate(self.watch.program, self._rows(who, t, states))
+        return loops.evaluate(self.watch.program, self._rows(who, t, states))
 
     def after_impacts(self, who: NDArray[np.intp], event: NDArray[np.int64], at: FloatArray) -> list[FloatArray | None]:
         n, slope, each = self.system.n, self.watch.gradient, np.arange(len(who))
         rows = np.concatenate([at, self.params[who]], axis=1)
-        found = points.evaluate(slope, rows).astype(LONG)
+        found = loops.evaluate(slope, rows).astype(LONG)
         gradient = found[:, slope.output_slice("g_q")].reshape(len(who), -1, n)[each, event]
         g_t = found[:, slope.output_slice("g_t")][each, event]
         if not self._nonlinear and not self.system.m:
@@ -220,7 +220,7 @@ class GalerkinMotion(Motion):
         for k, (t, *state) in enumerate(at):
             masses, e = Masses(self.system, self.params[who[k]], self._nonlinear), self._restitutions[event[k]]
             q, p = np.array(state[:n]), np.array(state[n:], LONG)
-            free = held(masses, gradient[k], t, q, EPS, lambda x, row=rows[k]: points.evaluate(x, row[None])[0])  # type: ignore[misc]
+            free = held(masses, gradient[k], t, q, EPS, lambda x, row=rows[k]: loops.evaluate(x, row[None])[0])  # type: ignore[misc]
             try:
                 after = thrown_back(masses, gradient[k], g_t[k], e, t, q, p, EPS, free)
             except ArithmeticError:
@@ -237,7 +237,7 @@ class GalerkinMotion(Motion):
         p = rows[:, 1 + n : 1 + 2 * n].astype(LONG)
         at_rest = rows.copy()
         at_rest[:, 1 + n : 1 + 2 * n] = 0.0
-        found = points.evaluate(self._inertia, at_rest)
+        found = loops.evaluate(self._inertia, at_rest)
         M = found[:, self._inertia.output_slice("m_v")].reshape(-1, n, n)
 
         def inverse_mass(x: NDArray[Any]) -> NDArray[Any]:
@@ -251,7 +251,7 @@ class GalerkinMotion(Motion):
         return np.asarray((p + size[:, None] * gradient).astype(float))
 
     def evaluate(self, program: Program, at: FloatArray) -> FloatArray:
-        return points.evaluate(program, np.concatenate([at, self.params[0]])[None])[0]
+        return loops.evaluate(program, np.concatenate([at, self.params[0]])[None])[0]
 
     def derivative(self, start: FloatArray, length: float, number: int, everything: bool) -> FloatArray:
         n, params, state = self.system.n, self.params[0], start[1:]
@@ -310,7 +310,7 @@ class GalerkinMotion(Motion):
         given = np.zeros((count, len(self.method.table.c), 0)) if driven is None else driven
         columns = [starts[:, :1], h, starts[:, 1:], z.reshape(count, -1), impulse, last, params]
         columns.append(given.reshape(count, given.shape[1] * given.shape[2]))
-        found = points.evaluate(self._survey, np.hstack(columns))
+        found = loops.evaluate(self._survey, np.hstack(columns))
         begin, end, near, turning = (found[:, self._survey.output_slice(name)] for name, _ in self._survey.outputs)
         ends = starts[:, 1:] + np.hstack([z[:, -1], impulse])
         return Survey(begin, end, near != 0, turning != 0, ends)
@@ -379,7 +379,7 @@ class DetachedMotion(Motion):
         rows, params = np.concatenate([t[:, None], states], axis=1), self._start.params
         if not isinstance(self.reals, Digits):
             rows = np.concatenate([rows, np.broadcast_to(params, (len(t), len(params)))], axis=1)
-            return points.evaluate(program, rows)
+            return loops.evaluate(program, rows)
         from leastaction.flint import evaluated
 
         return evaluated(program, rows, params, self.reals)

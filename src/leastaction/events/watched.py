@@ -10,9 +10,6 @@ from numpy.typing import NDArray
 
 from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.backends.layout import STEPS
-from leastaction.backends.rows import Row
-from leastaction.backends.status import GOING_WELL, Failure
-from leastaction.backends.stepper import Alone, Start
 from leastaction.backends.workspace import Check
 from leastaction.engine.form import Watching
 from leastaction.engine.stepper import FormStepper
@@ -26,6 +23,9 @@ from leastaction.events.saltation import Direction
 from leastaction.events.watcher import AT_END, Ended, Watcher, directions
 from leastaction.methods import Galerkin
 from leastaction.numbers.rounding import Digits, Reals
+from leastaction.step.status import GOING_WELL, Failure
+from leastaction.step.stepper import Alone, Start
+from leastaction.step.stored_row import Row
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import System
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.status import EVENT, HELD, NOT_CONVERGED, RESTING, STOPPED, Failure
 from leastaction.events.examine import Examined, Examiner, Occurrence, signs_of
 from leastaction.events.kinds import Watch
 from leastaction.events.log import Log
 from leastaction.events.motion import Motion, Survey
 from leastaction.events.saltation import Direction, Saltation
+from leastaction.step.status import EVENT, HELD, NOT_CONVERGED, RESTING, STOPPED, Failure
 
 SHORTEST = 1e-9  # flights between impacts on one wall, in steps: shorter flights follow each other without end
 MOST_IMPACTS = 10_000  # in one step

@@ -21,8 +21,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.rows import Row
-from leastaction.backends.stepper import Start
 from leastaction.flint.evaluate import function
 from leastaction.flint.galerkin import GalerkinStepper
 from leastaction.flint.linear import LinearMechanics, LinearStepper
@@ -35,6 +33,8 @@ from leastaction.numbers.precision import flint_bits
 from leastaction.numbers.rounding import Digits
 from leastaction.program import Program
 from leastaction.step.form import step_of
+from leastaction.step.stepper import Start
+from leastaction.step.stored_row import Row
 
 __all__ = ["LinearMechanics", "Mechanics", "Run", "evaluated", "mechanics", "stepper"]
 

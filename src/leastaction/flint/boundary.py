@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 
 import flint
 
-from leastaction.backends.status import GOING_WELL
 from leastaction.flint.equations import Equations, Layout, Linearised, part
 from leastaction.flint.evaluate import function
 from leastaction.flint.mechanics import solve
 from leastaction.flint.newton import Problem, follow
 from leastaction.numbers.conversion import Balls, balls
 from leastaction.step.form import Step
+from leastaction.step.status import GOING_WELL
 from leastaction.systems.lagrangian import Lagrangian
 
 

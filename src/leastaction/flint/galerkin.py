@@ -20,9 +20,6 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.rows import Row
-from leastaction.backends.status import GOING_WELL, SINGULAR, Failure
-from leastaction.backends.stepper import Start
 from leastaction.flint.equations import Ending, Equations, Layout, Settled, part
 from leastaction.flint.evaluate import function
 from leastaction.flint.mechanics import Mechanics, solve
@@ -32,6 +29,9 @@ from leastaction.numbers.conversion import Balls, ball, balls, mpf, mpfs
 from leastaction.numbers.precision import flint_bits, mpmath_bits
 from leastaction.step.form import Step
 from leastaction.step.sensitivity import sensitivity
+from leastaction.step.status import GOING_WELL, SINGULAR, Failure
+from leastaction.step.stepper import Start
+from leastaction.step.stored_row import Row
 
 Mpfs = NDArray[np.object_]
 

@@ -17,8 +17,6 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.rows import Row
-from leastaction.backends.stepper import Start
 from leastaction.errors import TraceError
 from leastaction.flint.evaluate import function
 from leastaction.flint.run import Run, behind
@@ -30,6 +28,8 @@ from leastaction.numbers.conversion import Balls, ball, ball_matrix, balls, iden
 from leastaction.numbers.precision import flint_bits
 from leastaction.numbers.rounding import Digits
 from leastaction.step.samples import Samples
+from leastaction.step.stepper import Start
+from leastaction.step.stored_row import Row
 from leastaction.trace import derivatives, trace
 
 Mpfs = NDArray[np.object_]

@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 
 import flint
 
-from leastaction.backends.status import BRANCH_ENDS, GOING_WELL, NOT_CONVERGED, NOT_FINITE, SINGULAR
 from leastaction.flint.equations import Linearised
 from leastaction.flint.mechanics import solve
 from leastaction.numbers.conversion import Balls, identity
 from leastaction.numbers.rounding import GUARD_BITS
+from leastaction.step.status import BRANCH_ENDS, GOING_WELL, NOT_CONVERGED, NOT_FINITE, SINGULAR
 
 QUARTER = 2.0  # bits by which increments shrink where the root is the only one near the prediction
 SECOND = -7.0  # log₂ of what the second increment may be, in parts of the step

@@ -12,18 +12,18 @@ from typing import Any
 import flint
 import numpy as np
 
-from leastaction.backends.field import explicit, field, momenta, slopes
-from leastaction.backends.rows import Row
-from leastaction.backends.status import NOT_FINITE, SINGULAR, Failure
-from leastaction.backends.stepper import Start
 from leastaction.flint.evaluate import function, number
 from leastaction.flint.mechanics import Mechanics, solve
 from leastaction.flint.run import Driven, Run, behind
 from leastaction.methods import RungeKutta4
-from leastaction.methods.rk4 import after
+from leastaction.methods.rk4 import increments
 from leastaction.numbers.conversion import Balls, ball, balls
 from leastaction.numbers.precision import flint_bits
 from leastaction.numbers.rounding import to_mpf
+from leastaction.step.field import explicit, field, momenta, slopes
+from leastaction.step.status import NOT_FINITE, SINGULAR, Failure
+from leastaction.step.stepper import Start
+from leastaction.step.stored_row import Row
 
 
 class RK4Stepper(Run):
@@ -69,10 +69,11 @@ class RK4Stepper(Run):
             y = [x.mid() for x in y]
             return self._field(self.done + self._c[i], y[:n], y[n:], given[i * size : (i + 1) * size])
 
-        found = after(self._weights, self.y + self.D, slope)
-        if found is None or not all(x.is_finite() for x in found):
-            return Failure(SINGULAR if found is None else NOT_FINITE, float("nan"), 0, 0.0)
-        found = [x.mid() for x in found]
+        before = self.y + self.D
+        moves = increments(self._weights, before, slope)
+        if moves is None or not all(x.is_finite() for x in moves):
+            return Failure(SINGULAR if moves is None else NOT_FINITE)
+        found = [(x + move).mid() for x, move in zip(before, moves, strict=True)]
         self.y, self.D = found[:n], found[n:]
         return None
 

@@ -10,17 +10,17 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.rows import Row
-from leastaction.backends.status import Failure
-from leastaction.backends.stepper import Alone, Start, require_inputs
 from leastaction.numbers.conversion import Balls, balls, mpfs
 from leastaction.numbers.precision import flint_bits
+from leastaction.step.status import Failure
+from leastaction.step.stepper import Alone, Start, require_inputs
+from leastaction.step.stored_row import Row
 
 Mpfs = NDArray[np.object_]
 
 
 class Run(Alone, ABC):
-    """One trajectory at work: see `backends.stepper.Stepper`.
+    """One trajectory at work: see `step.stepper.Stepper`.
 
     Everything that the steps to come depend on is in attributes of `kept`: lists of flint numbers, always of the same
     length, by the names NUMBERS, floats by the names REALS, and integers by the names INTEGERS.

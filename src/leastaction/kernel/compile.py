@@ -250,9 +250,13 @@ def compile_run(pieces: Mapping[str, Program | Script], shape: Shape, same: froz
 
 def compile_jobs() -> Native:
     """The loop over jobs, loops over rows of tables (`script.Jobs`), for whoever sums at one point."""
-    text = jobs_alone()
-    code = _linked(lambda: text, "jobs", key=text, effort=STRAIGHT)
-    return Native(int(code["jobs"]), 0, 0, 0, code)
+    return compile_text("jobs", jobs_alone())
+
+
+def compile_text(name: str, text: str) -> Native:
+    """A function of this name, written in IR."""
+    code = _linked(lambda: text, name, key=text, effort=STRAIGHT)
+    return Native(int(code[name]), 0, 0, 0, code)
 
 
 def _keep(what: _Kernel, native: Native) -> Native:

@@ -227,8 +227,9 @@ def _step(names: Sequence[str], shape: Shape) -> str:
 
     def iterate(first: str, again: str) -> None:
         call(first)
-        with c.repeat(lambda: any_of("going")):
-            call(again)
+        if again in names:
+            with c.repeat(lambda: any_of("going")):
+                call(again)
 
     rests = "hard" in names and shape.width == 1
     failed = c.variable("%enter_hard", "i1")

@@ -9,24 +9,23 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.layout import LINEAR
-from leastaction.backends.native import loop
-from leastaction.backends.records import Memory
-from leastaction.backends.rows import Row
-from leastaction.backends.status import GOING_WELL, NOT_FINITE, Failure
-from leastaction.backends.stepper import Alone, Start
-from leastaction.backends.workspace import NEVER
+from leastaction.kernel.loops import linear, padded
 from leastaction.linear.factor import one_thread
 from leastaction.linear.system import Quadratic
 from leastaction.methods import Method
+from leastaction.step.status import NOT_FINITE, Failure
+from leastaction.step.stepper import Alone, Start
+from leastaction.step.stored_row import Row
 
 FloatArray = NDArray[np.float64]
 
+NEVER = 2**62  # so many steps a state is stored after where none is to be stored
 PIECE_SECONDS = 0.2  # a piece of solves ends after this long, however many steps were asked for
 LOADED_STEPS = 1000  # … and one of the native loop after this many, where each needs the load from Python …
 LOADED_NUMBERS = 2**20  # … and one of solves when the loads of its steps are as many numbers
@@ -43,7 +42,9 @@ class LinearStepper(Alone):
     def __init__(self, system: Quadratic, method: Method, start: Start, row: Row | None = None) -> None:
         self.propagator = system.propagator(method, start.h)
         self.row = row or Row.whole(system.n)
-        self.y, self.carry = np.concatenate([start.q, start.p]), np.zeros(2 * system.n)
+        self._padded = np.zeros((2, padded(2 * system.n)))
+        self.y, self.carry = self._padded[:, : 2 * system.n]
+        self.y[:] = np.concatenate([start.q, start.p])
         self.t = start.t
         self.D: FloatArray = self.row.directions()  # after `_carried` steps; empty if nothing is varied
         self._carried = 0
@@ -79,23 +80,22 @@ class LinearStepper(Alone):
 
     def _loop(self, steps: int, every: int, rows: FloatArray) -> tuple[int, int, bool]:
         op, h = self.propagator.operator, self.propagator.h
-        n = len(self.y) // 2
-        F, nodes = np.zeros((1, 1)), 0
+        size, loads, F = len(self.y), 0, np.zeros((1, 1))
         if self.propagator.system.f is not None:
-            steps, nodes = min(steps, LOADED_STEPS), len(op.c)
-            loads = self.propagator.load(self.t + (self.done + np.arange(steps)) * h)
-            assert loads is not None
-            F = loads
-        memory = Memory()
-        columns = self.row.columns
-        numbers = {"n": 2 * n, "loads": nodes * n, "width": len(columns), "first": self.done, "steps": steps}
-        numbers |= {"stride": self.row.width, "every": every, "done": 0, "stored": 0, "status": 0}
-        place = memory.add((LINEAR, numbers))
-        I, D = memory.finish().I, memory.D
-        arrays = (op.W, op.W_low, op.G, F, self.y, self.carry, np.empty(2 * n), columns, rows)
-        loop("linear.run")(I, D, place, *arrays)
-        done, stored, status = (int(I[memory.number(place, LINEAR, name)]) for name in ("done", "stored", "status"))
-        return done, stored, status == GOING_WELL
+            steps = min(steps, LOADED_STEPS)
+            loaded = self.propagator.load(self.t + (self.done + np.arange(steps)) * h)
+            assert loaded is not None
+            loads, F = op.G.shape[1], loaded
+        arrays = (*self._matrices, F, *self._padded, np.zeros(self._padded.shape[1]), self.row.columns, rows)
+        lengths = (size, self._padded.shape[1], loads, len(self.row.columns), self.row.width)
+        done = linear(size)(*arrays, *lengths, every - self.done % every, every, steps)
+        return done, (self.done + done) // every - self.done // every, done == steps
+
+    @cached_property
+    def _matrices(self) -> list[FloatArray]:
+        """W, W_low and G, transposed and padded with zeros."""
+        op, pad = self.propagator.operator, self._padded.shape[1] - len(self.y)
+        return [np.ascontiguousarray(np.pad(a, ((0, pad), (0, 0))).T) for a in (op.W, op.W_low, op.G)]
 
     def _solve(self, steps: int, every: int, rows: FloatArray) -> tuple[int, int, bool]:
         solves, n = self.propagator.solves, len(self.y) // 2

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.backends.native import fingerprint
-from leastaction.backends.status import GOING_WELL, NOT_FINITE, Failure
 from leastaction.docstrings import documented
+from leastaction.kernel import fingerprint
 from leastaction.linear.definite import positive_definite, require_positive_definite, require_positive_semidefinite
 from leastaction.linear.factor import Factor, blas_threads, factor
 from leastaction.linear.forcing import Constant, Rayleigh, as_load, at_times, is_constant, reduced
@@ -32,13 +31,14 @@ from leastaction.methods import Galerkin, Method
 from leastaction.methods import method as by_name
 from leastaction.numbers.rounding import FLOAT64, Reals
 from leastaction.step.samples import Samples
+from leastaction.step.status import GOING_WELL, NOT_FINITE, Failure
 from leastaction.systems.arguments import coordinate_names
 from leastaction.systems.defaults import Usual
 
 if TYPE_CHECKING:
-    from leastaction.backends.rows import Row
-    from leastaction.backends.stepper import Start
     from leastaction.linear.stepper import LinearStepper
+    from leastaction.step.stepper import Start
+    from leastaction.step.stored_row import Row
 
 FloatArray = NDArray[np.float64]
 

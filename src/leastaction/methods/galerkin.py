@@ -153,6 +153,10 @@ class Galerkin(Method):
         return f"P{self.s}N{self.rule.r}Q{self.rule.order}{self.rule.family}"
 
     @property
+    def nodes(self) -> FloatArray:
+        return self.table.c
+
+    @property
     def order(self) -> int:
         return min(2 * self.s, self.rule.order)
 

@@ -73,6 +73,11 @@ class Method(ABC):
         """The same in float64."""
         return np.array([float(x) for x in self.factors()])
 
+    @property
+    def nodes(self) -> NDArray[np.float64]:
+        """Where a step reads what drives the system, in units of h."""
+        raise TypeError(f"{self.name} does not say where it reads inputs: it has no nodes")
+
     def linear_form(self, digits: int | None = None) -> LinearForm:
         """One step of the root on a linear system, as small matrices: in float64, or as mpmath numbers."""
         raise TypeError(f"{self.name} does not say what its step is on a linear system: it has no linear_form")

@@ -10,6 +10,7 @@ from operator import add
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leastaction.methods.linear_form import LinearForm, of_stages
 from leastaction.methods.protocol import Method
@@ -91,6 +92,10 @@ class RungeKutta4(Method):
 
         return of_truncated_rotation(4)
 
+    @property
+    def nodes(self) -> NDArray[np.float64]:
+        return np.array(self.c, float)
+
     def weights(self, times: Callable[[Fraction], T]) -> list[list[tuple[int, T]]]:
         """Of each row of a, and of b, the entries (j, times(a_ij)) that are not zero."""
         return [[(j, times(a)) for j, a in enumerate(row) if a] for row in (*self.a, self.b)]
@@ -109,23 +114,23 @@ def _linear_form(digits: int | None) -> LinearForm:
         return of_stages(number(RungeKutta4.c), number(rows), number(RungeKutta4.b))
 
 
-def after(
+def increments(
     weights: list[list[tuple[int, T]]], y: list[T], slope: Callable[[int, list[T]], list[T] | None]
 ) -> list[T] | None:
-    """y⁺, in any arithmetic, with weights h a_ij and h b_j of k_j. `slope(i, y_i)` gives k_i; None where there is none.
-
-    Sums of k_j come first, so that y is rounded once.
+    """y⁺ − y, in any arithmetic, with weights h a_ij and h b_j of k_j. `slope(i, y_i)` gives k_i; None where there is
+    none.
     """
     known: list[list[T]] = []
+    moves: list[T] = []
     for i, row in enumerate(weights):
-        moves: list[Any] = [[weight * x for x in known[j]] for j, weight in row]
-        moved = [*map(add, y, reduce(partial(map, add), moves))] if moves else y
+        of: list[Any] = [[x * weight for x in known[j]] for j, weight in row]
+        moves = [*reduce(partial(map, add), of)] if of else []
         if i < len(weights) - 1:
-            k = slope(i, moved)
+            k = slope(i, [*map(add, y, moves)] if moves else y)
             if k is None:
                 return None
             known.append(k)
-    return moved
+    return moves
 
 
 def rk4(form: Form = "hamilton") -> RungeKutta4:

@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.status import BRANCH_ENDS, EVENT, GOING_WELL, HELD, RESTING, STANDSTILL, STOPPED, Failure
 from leastaction.errors import ChartWarning, EnergyWarning, RestingContact, StepFailed
 from leastaction.events import T_END, Log, together
 from leastaction.methods import Method
@@ -29,6 +28,7 @@ from leastaction.run.standing import Standing, Status
 from leastaction.run.view import View, view
 from leastaction.run.waiting import compiling, preparing
 from leastaction.step.inputs import Inputs
+from leastaction.step.status import BRANCH_ENDS, EVENT, GOING_WELL, HELD, RESTING, STANDSTILL, STOPPED, Failure
 from leastaction.systems.projection import near_singular
 from leastaction.systems.protocol import System
 

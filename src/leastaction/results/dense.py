@@ -11,10 +11,10 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.stepper import PolynomialStepper, Start, Stepper
 from leastaction.methods import Composition, Galerkin
 from leastaction.methods.quadrature import gauss, lagrange, slopes
 from leastaction.numbers.rounding import Digits, all_finite
+from leastaction.step.stepper import PolynomialStepper, Start, Stepper
 from leastaction.systems.pace import Paced
 from leastaction.systems.protocol import stepper
 

@@ -30,8 +30,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction import events as happening
-from leastaction.backends.rows import Row
-from leastaction.backends.status import STAGES, Failure
 from leastaction.errors import StoreError
 from leastaction.methods import method
 from leastaction.numbers.notation import to_text
@@ -46,6 +44,8 @@ from leastaction.run.standing import Block, Standing, Status
 from leastaction.run.starts import Starts
 from leastaction.step.inputs import Inputs, check_span, points_of
 from leastaction.step.inputs import from_record as inputs_from_record
+from leastaction.step.status import STAGES, Failure
+from leastaction.step.stored_row import Row
 from leastaction.store import texts
 from leastaction.store.archive import Archive, ArrayLayout
 from leastaction.store.checkpoint import Checkpoint

@@ -21,9 +21,19 @@ from numpy.typing import NDArray
 from leastaction.backends.backend import Backend
 from leastaction.backends.composed import ComposedStepper
 from leastaction.backends.galerkin import GalerkinStepper
-from leastaction.backends.rk4 import RK4Stepper
-from leastaction.backends.rows import Row
-from leastaction.backends.status import (
+from leastaction.engine.run import Engine
+from leastaction.engine.stepper import FormStepper
+from leastaction.events import GROWING, LAST_STATES, Watch, WatchedForms, WatchedGalerkin, WatchedStates
+from leastaction.kernel import native_lanes
+from leastaction.methods import Composition, Galerkin, require_member
+from leastaction.numbers.rounding import Digits
+from leastaction.reading import MOST_STEPS, floats
+from leastaction.run.motion_checks import impacts, judge_energy, judge_poles
+from leastaction.run.plan import Plan, positive
+from leastaction.run.standing import Block, Standing
+from leastaction.run.starts import Starts
+from leastaction.run.waiting import interruptible, progress_bar
+from leastaction.step.status import (
     BRANCH_ENDS,
     GOING_WELL,
     HELD,
@@ -33,20 +43,8 @@ from leastaction.backends.status import (
     SINGULAR,
     STOPPED,
 )
-from leastaction.backends.stepper import Start, Stepper
-from leastaction.engine.run import Engine
-from leastaction.engine.stepper import FormStepper
-from leastaction.events import GROWING, LAST_STATES, Watch, WatchedForms, WatchedGalerkin, WatchedStates
-from leastaction.kernel import native_lanes
-from leastaction.methods import Composition, Galerkin, RungeKutta4, require_member
-from leastaction.numbers.rounding import Digits
-from leastaction.program import Program
-from leastaction.reading import MOST_STEPS, floats
-from leastaction.run.motion_checks import impacts, judge_energy, judge_poles
-from leastaction.run.plan import Plan, positive
-from leastaction.run.standing import Block, Standing
-from leastaction.run.starts import Starts
-from leastaction.run.waiting import interruptible, progress_bar
+from leastaction.step.stepper import Start, Stepper
+from leastaction.step.stored_row import Row
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import mechanics, stepper
 
@@ -265,20 +263,13 @@ def lanes(plan: Plan) -> int:
     if not plan.many or plan.row.varied:
         return 1
     if (engine := _engine(plan, native_lanes())) is not None:
-        return engine.width if plan.events is None or not isinstance(plan.method, Composition) else 1
+        return engine.width if plan.events is None or (engine.watches and engine.phases == 1) else 1
     if _engine(plan, 1) is not None:
         return 1
     how = _native(plan, native_lanes())
-    if _explicit(plan) is not None or (how is not None and isinstance(plan.method, Composition)):
+    if how is not None and isinstance(plan.method, Composition):
         return 1 if plan.energies or plan.events is not None else native_lanes()
     return 1 if how is None or (plan.energies and not how.fused) else how.lanes
-
-
-def _explicit(plan: Plan) -> Program | None:
-    """A step of RK4 as one Program, if the plan's method is RK4 and its step can be written as a Program."""
-    if not isinstance(plan.method, RungeKutta4) or isinstance(plan.reals, Digits):
-        return None
-    return plan.system.rk4(plan.method)
 
 
 def together(plan: Plan, size: int) -> int:
@@ -308,11 +299,11 @@ def _engine(plan: Plan, width: int) -> Engine | None:
 def _native(plan: Plan, width: int) -> Backend | None:
     """The stepper of these trajectories side by side; None if no kernel of the family steps them."""
     system, method = plan.system, plan.method
-    if isinstance(method, RungeKutta4) or isinstance(plan.reals, Digits):
+    if not isinstance(method.root, Galerkin) or isinstance(plan.reals, Digits):
         return None
     if isinstance(method, Composition):
         return system.backend(method.root, width, composed=True)
-    return system.backend(cast(Galerkin, method), width, width > 1 and bool(plan.energies))
+    return system.backend(method.root, width, width > 1 and bool(plan.energies))
 
 
 def prepare(plan: Plan, starts: Starts, standing: Standing | None = None) -> dict[str, Any]:
@@ -355,12 +346,11 @@ def at_work(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
         return _one(plan, starts, standing)
     system, method = cast(Lagrangian, plan.system), plan.method  # all others go one by one
     start = Start(plan.t0, starts.q, starts.p, starts.v, plan.h, starts.params, starts.inputs)
-    if isinstance(method, RungeKutta4):
-        found: Stepper = RK4Stepper(system, method, start, plan.row, width, starts.status)
-    elif _engine(plan, width) is not None:
+    found: Stepper
+    if _engine(plan, width) is not None:
         energy, watch = bool(plan.energies), plan.events
         formed = (
-            FormStepper(system, cast(Galerkin | Composition, method), start, plan.row, width, energy=energy)
+            FormStepper(system, method, start, plan.row, width, energy=energy)
             if watch is None
             else WatchedForms(system, cast(Galerkin, method), start, plan.row, watch, width, energy)
         )

@@ -29,13 +29,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends import points
-from leastaction.backends.rows import Row
-from leastaction.backends.status import STOPPED
-from leastaction.backends.stepper import Start
 from leastaction.errors import DegenerateLagrangianError
+from leastaction.kernel import loops
 from leastaction.numbers.rounding import Digits
 from leastaction.run.standing import Standing
+from leastaction.step.status import STOPPED
+from leastaction.step.stepper import Start
+from leastaction.step.stored_row import Row
 from leastaction.systems.protocol import mechanics
 from leastaction.systems.protocol import stepper as stepper_of
 
@@ -340,4 +340,4 @@ def _masses(plan: Plan, states: NDArray[Any], values: NDArray[Any]) -> FloatArra
     q, params = states[:, :n].astype(float), values.astype(float)
     params = np.broadcast_to(params, (len(q), params.shape[-1]))
     rows = np.concatenate([np.full((len(q), 1), float(plan.t0)), q, 0 * q, params], axis=1)
-    return points.evaluate(system.mass, rows).reshape(-1, n, n)
+    return loops.evaluate(system.mass, rows).reshape(-1, n, n)

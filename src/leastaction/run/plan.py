@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction import events as happening
-from leastaction.backends.rows import Row
 from leastaction.linear.matrices import chosen_dofs
-from leastaction.methods import Branch, Composition, Galerkin, Method, RungeKutta4, with_branch
+from leastaction.methods import Branch, Composition, Galerkin, Method, with_branch
 from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import FLOAT64, Digits, Reals, all_finite, reals
 from leastaction.reading import MOST_STEPS
 from leastaction.run.advice import Advice
 from leastaction.run.starts import Starts, begin, begin_paced, check_events_begin
 from leastaction.step.inputs import Inputs, read_inputs
+from leastaction.step.stored_row import Row
 from leastaction.systems.pace import Paced, paced
 from leastaction.systems.protocol import System, check_system
 from leastaction.systems.sums import MOST_EXPANDED
@@ -269,7 +269,7 @@ def check_constraints(system: System, method: Method) -> None:
     """Refuse options that are not available for systems with constraints."""
     if not system.m:
         return
-    if isinstance(method, RungeKutta4):
+    if not isinstance(method.root, Galerkin):
         raise ValueError(
             f"{method.name} has no multipliers: on the equations of the accelerations its steps would drift off the "
             "constraints. Take a member of the Galerkin family, such as 'simpson' or 'P3N3Q6Gau'"

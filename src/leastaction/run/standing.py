@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends import status
 from leastaction.events import GROWING, Log
 from leastaction.methods import Galerkin
 from leastaction.printing import freedom
+from leastaction.step import status
 
 if TYPE_CHECKING:
-    from leastaction.backends.stepper import Stepper
     from leastaction.run.plan import Plan
     from leastaction.run.starts import Starts
+    from leastaction.step.stepper import Stepper
 
 FloatArray = NDArray[np.float64]
 

@@ -10,13 +10,13 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends import points
-from leastaction.backends.status import GOING_WELL
 from leastaction.errors import DegenerateLagrangianError
 from leastaction.events import Watch
+from leastaction.kernel import loops
 from leastaction.numbers.rounding import Digits, Reals, all_finite
 from leastaction.run.standing import Status
 from leastaction.step.inputs import Inputs
+from leastaction.step.status import GOING_WELL
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.mechanics import check_start
 from leastaction.systems.pace import STIFFNESS, Paced
@@ -265,7 +265,7 @@ def check_events_begin(watch: Watch, t0: Any, starts: Starts) -> None:
         states = states[:, columns]
     state = np.concatenate([np.full((len(begins), 1), float(t0)), states], axis=1)
     params = starts.params[begins].astype(float)
-    found = points.evaluate(watch.bounds, np.concatenate([state, params, 1e-14 * np.abs(state)], axis=1))
+    found = loops.evaluate(watch.bounds, np.concatenate([state, params, 1e-14 * np.abs(state)], axis=1))
     g, spread = np.split(found, 2, axis=1)
     for i, e in np.argwhere(np.isnan(g)):
         raise ValueError(

@@ -228,13 +228,13 @@ def points_of(method: Method, reals: Reals) -> tuple[Array, Array | str]:
     if isinstance(method, Composition):
         parts = np.array([float(x) for x in method.parts])
         begins = np.concatenate([[0.0], np.cumsum(parts)[:-1]])
-        points = (begins[:, None] + parts[:, None] * method.root.table.c).ravel()
+        points = (begins[:, None] + parts[:, None] * method.root.nodes).ravel()
         return points, (
             f"{method.name} is a composition, whose steps go forth and back over each other. Give values that are held "
             "in each whole step, or la.Samples"
         )
     if not isinstance(method, Galerkin):
-        return np.array([0.0, 0.5, 1.0]), (
+        return np.unique(method.nodes), (
             f"the stages of {method.name} are at the start, twice in the middle and at the end of a step, so that each "
             "step would share values with the next. Give values that are held in each step, or la.Samples"
         )

@@ -45,8 +45,8 @@ from numpy.typing import NDArray
 
 from leastaction.program import Builder, Program, Value
 from leastaction.step.rows import OneByOne, Row, Rows, Table, apply, size
-from leastaction.step.verdict import TINY
 
+TINY = 1e-280  # no scale is zero: smaller increments are no motion, and have no digits left to compare
 WHOLE = 3  # up to this degree the last polynomial is extrapolated whole
 DIFFERENCES = 3  # of what the last predictions missed
 NEAR = 1 / 16  # differences are added where predictions with them came so near, in lengths of the latest steps

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.native import fingerprint
-from leastaction.backends.status import (
+from leastaction.kernel import fingerprint
+from leastaction.methods import Method
+from leastaction.program import Program
+from leastaction.step.status import (
     BRANCH,
     EVENT,
     ITERATION,
@@ -26,8 +28,6 @@ from leastaction.backends.status import (
     SINGULAR,
     Failure,
 )
-from leastaction.methods import Method, RungeKutta4
-from leastaction.program import Program
 
 if TYPE_CHECKING:
     from leastaction.engine.run import Engine
@@ -117,10 +117,6 @@ class Usual:
 
     def longest_step(self, t0: float) -> float | None:
         """None: the system has no kinks in time."""
-        return None
-
-    def rk4(self, method: RungeKutta4) -> Program | None:
-        """None: a step of RK4 is not written as a Program."""
         return None
 
     @property

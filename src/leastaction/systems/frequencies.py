@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.field import slopes
-from leastaction.backends.points import evaluate
+from leastaction.kernel.loops import evaluate
+from leastaction.step.field import slopes
 
 if TYPE_CHECKING:
     from leastaction.systems.mechanics import Mechanics

@@ -7,28 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from leastaction.backends.backend import Backend, backend
 from leastaction.backends.composed import ComposedStepper
-from leastaction.backends.fused.rk4 import rk4_program
 from leastaction.backends.galerkin import GalerkinStepper
-from leastaction.backends.rk4 import RK4Stepper
-from leastaction.backends.rows import Row
-from leastaction.backends.status import BRANCH, Failure
-from leastaction.backends.stepper import Start
 from leastaction.engine.long_steps import Scripted
 from leastaction.engine.run import Engine, engine
 from leastaction.engine.stepper import FormStepper
 from leastaction.engine.written import written
 from leastaction.errors import TraceError
-from leastaction.methods import Composition, Galerkin, Method, RungeKutta4, require_member
+from leastaction.methods import Composition, Galerkin, Method, require_member
 from leastaction.numbers.notation import to_texts
 from leastaction.program import Builder, Program
 from leastaction.reading import entry, integer, listing, mapping, numbers, text
 from leastaction.step.inputs import shapes_from, shapes_of
+from leastaction.step.status import BRANCH, Failure
+from leastaction.step.stepper import Start
+from leastaction.step.stored_row import Row
 from leastaction.systems.arguments import coordinate_names, degrees, fewer, takes_time, values_of
 from leastaction.systems.defaults import Usual
 from leastaction.systems.forces import DRIVEN, check_inputs, taken, total_force, with_inputs
@@ -391,12 +389,9 @@ class Lagrangian(Mechanics, Usual):
 
     def engine(self, method: Method, width: int = 1, energy: bool = False, varied: int = 0) -> Engine | None:
         """How so many trajectories side by side are stepped in float64 by one native function; None where a step is too
-        long to be written out, and for methods outside the family.
+        long to be written out.
         """
-        if isinstance(method, RungeKutta4):
-            return None
-        root = require_member(method.root, "a step in one native function")
-        return engine(self, root, width, energy=energy, phases=len(method.parts), varied=varied)
+        return engine(self, method.root, width, energy=energy, phases=len(method.parts), varied=varied)
 
     def scripted(self, method: Galerkin) -> Scripted:
         """What the steps of a method ask of this system."""
@@ -408,18 +403,12 @@ class Lagrangian(Mechanics, Usual):
         """How the kernels and loops step this system where `engine` does not."""
         return backend(self, require_member(method, "a step of a Lagrangian"), lanes, energy, composed)
 
-    def rk4(self, method: RungeKutta4) -> Program | None:
-        """A step of RK4 as one Program; None if it cannot be written as one."""
-        return rk4_program(self, method)
-
     def stepper(
         self, method: Method, start: Start, row: Row | None = None
-    ) -> FormStepper | GalerkinStepper | ComposedStepper | RK4Stepper:
+    ) -> FormStepper | GalerkinStepper | ComposedStepper:
         """The stepper of one trajectory in float64."""
-        if isinstance(method, RungeKutta4):
-            return RK4Stepper(self, method, start, row)
         if self.engine(method, varied=row.varied if row else 0) is not None:
-            return FormStepper(self, cast(Galerkin | Composition, method), start, row)
+            return FormStepper(self, method, start, row)
         if isinstance(method, Composition):
             return ComposedStepper(self, method, start, row)
         return GalerkinStepper(self, require_member(method, "a step of a Lagrangian"), start, row)

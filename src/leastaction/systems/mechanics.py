@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.backends import points
-from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
 from leastaction.docstrings import documented
 from leastaction.errors import DegenerateLagrangianError
+from leastaction.kernel.loops import evaluate
+from leastaction.kernel.velocities import velocities
 from leastaction.numbers.rounding import all_finite
 from leastaction.program import Builder, Program
 from leastaction.step.inputs import flat
+from leastaction.step.status import GOING_WELL, NOT_FINITE, SINGULAR
 from leastaction.systems.arguments import Given, Params
 from leastaction.systems.frequencies import fastest
 from leastaction.systems.programs import Parameters, Programs
@@ -88,8 +89,9 @@ class Mechanics(Programs, Parameters):
         array([0.6])
         """
         Q, P, T, single = states_of(self.n, q, p, t, "p")
-        V, failed = self._inverse(T, Q, P, self.values(params))
-        if failed is not None:
+        V, found = velocities(self.node, self.n, T, Q, P, self.values(params))
+        if not found.all():
+            failed = int(np.argmin(found))
             raise DegenerateLagrangianError(
                 f"no velocity of {self.name} has the momentum p = {P[failed]} at q = {Q[failed]}: ∂²L/∂v² is singular "
                 "there, or the momentum is outside the range of ∂L/∂v. A Lagrangian must be regular in its velocities."
@@ -224,10 +226,6 @@ class Mechanics(Programs, Parameters):
                 + (POLE if is_regular(near) else EVERYWHERE)
             )
 
-    @cached_property
-    def _inverse(self) -> points.Velocities:
-        return points.Velocities(self.node, self.n)
-
     def _evaluate(
         self, program: Program, q: ArrayLike, v: ArrayLike, t: ArrayLike, params: Params | None, inputs: Given = None
     ) -> Any:
@@ -236,7 +234,7 @@ class Mechanics(Programs, Parameters):
         rows = np.concatenate([T[:, None], Q, V, np.broadcast_to(values, (len(Q), len(values)))], axis=1)
         if "inputs" in dict(program.inputs) or inputs is not None:
             rows = np.concatenate([rows, flat(inputs, self.inputs, len(Q), self.name)], axis=1)
-        result = points.evaluate(program, rows)
+        result = evaluate(program, rows)
         blocks = {name: result[:, program.output_slice(name)] for name, _ in program.outputs}
         return {name: block[0] if single else block for name, block in blocks.items()}
 
@@ -244,24 +242,12 @@ class Mechanics(Programs, Parameters):
         self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray
     ) -> tuple[FloatArray, NDArray[np.bool_]]:
         """v(t, q, p) at K points with parameters (K, …), and a mask of the points that have a v; NaN elsewhere."""
-        v, failed = self._inverse(t, q, p, params)
-        found = np.ones(len(q), bool)
-        if failed is None:
-            return v, found
-        v[failed:], found[failed:] = np.nan, False
-        begin = failed + 1
-        while begin < len(q):
-            rest = slice(begin, None)
-            part, failed = self._inverse(t[rest], q[rest], p[rest], params[rest])
-            end = len(q) if failed is None else begin + failed
-            v[begin:end], found[begin:end] = part[: end - begin], True
-            begin = end + 1
-        return v, found
+        return velocities(self.node, self.n, t, q, p, params)
 
     def energies(self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
         """E = p·v − L at K points with parameters (K, …)."""
         v, _ = self.velocities(t, q, p, params)
-        L = points.evaluate(self.program, np.concatenate([t[:, None], q, v, params], axis=1))[:, 0]
+        L = evaluate(self.program, np.concatenate([t[:, None], q, v, params], axis=1))[:, 0]
         return np.asarray(np.einsum("ki,ki->k", p, v) - L)
 
     def terms_of_energy(
@@ -270,7 +256,7 @@ class Mechanics(Programs, Parameters):
         """v and L, and f and m at rest, at many states (K, n), each with its parameters; NaN where there is no v."""
         head = np.full((len(q), 1), t)
         v, _ = self.velocities(head[:, 0], q, p, params)
-        found = points.evaluate(self._of_energy, np.concatenate([head, q, v, params], axis=1))
+        found = evaluate(self._of_energy, np.concatenate([head, q, v, params], axis=1))
         return v, found[:, 0], found[:, 1 : 1 + self.n], found[:, 1 + self.n :]
 
     @cached_property
@@ -286,7 +272,7 @@ class Mechanics(Programs, Parameters):
     ) -> FloatArray:
         """q + v τ + ½ a τ² for these τ, (times, B, n), with a as without constraints; NaN where there is no a."""
         size, n = q.shape
-        node = points.evaluate(self.node, np.concatenate([np.full((size, 1), t), q, v, params], axis=1))
+        node = evaluate(self.node, np.concatenate([np.full((size, 1), t), q, v, params], axis=1))
         f, m_q, m_v = (node[:, self.node.output_slice(name)] for name in ("f", "m_q", "m_v"))
         right = f - np.einsum("bjk,bk->bj", m_q.reshape(size, n, n), v)
         try:
@@ -319,12 +305,12 @@ class Mechanics(Programs, Parameters):
             status[~found] = SINGULAR
         at = np.concatenate([times[:, None], q, v, params], axis=1)
         driven = at if inputs is None else np.concatenate([at, inputs], axis=1)
-        values = points.evaluate(self.node, driven)
+        values = evaluate(self.node, driven)
         block = {name: values[:, self.node.output_slice(name)] for name, _ in self.node.outputs}
         p = block["m"] if p is None else p
         m_q, Lvv = block["m_q"].reshape(size, n, n), block["m_v"].reshape(size, n, n)
         right = block["f"] - (m_q @ v[:, :, None])[:, :, 0] - block["m_t"]
-        L = points.evaluate(self.program, at)
+        L = evaluate(self.program, at)
         terms = np.abs(np.concatenate([p, right, L], axis=1))
         if not status.any() and dominant(Lvv) and (terms < 1 / ORDINARY).all():
             return p, v, status

@@ -39,13 +39,13 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends import points
-from leastaction.backends.fused.elimination import factors, square, substitute
-from leastaction.backends.status import Failure
 from leastaction.errors import TraceError
+from leastaction.kernel import loops
 from leastaction.numbers.rounding import Digits, Reals
 from leastaction.program import Builder, Program, dot
+from leastaction.program.elimination import factors, square, substitute
 from leastaction.reading import entry, integer, mapping
+from leastaction.step.status import Failure
 from leastaction.systems.defaults import Clock
 from leastaction.systems.frequencies import SOON
 from leastaction.systems.lagrangian import Lagrangian
@@ -155,7 +155,7 @@ class Paced(Lagrangian):
     def paces(self, t: FloatArray, q: FloatArray, params: FloatArray) -> FloatArray:
         """σ at K times and positions, with parameters (K, …)."""
         rows = np.concatenate([t[:, None], q, np.zeros_like(q), params[:, : self.sigma.inputs[-1][1]]], axis=1)
-        return points.evaluate(self.sigma, rows)[:, 0]
+        return loops.evaluate(self.sigma, rows)[:, 0]
 
     @property
     def in_time(self) -> Lagrangian:
@@ -193,7 +193,7 @@ class Paced(Lagrangian):
             fixed = np.broadcast_to(params[i], (len(places), params.shape[1]))
             rows = np.concatenate([np.full((len(places), 1), t), places, np.zeros_like(places), fixed], axis=1)
             with np.errstate(all="ignore"):
-                frequency, power = points.evaluate(measures, rows).T
+                frequency, power = loops.evaluate(measures, rows).T
                 omega = np.abs(frequency) ** 0.25
                 later = np.flatnonzero(omega[1:] * TIMES >= SOON)
                 W = 0.5 * abs(p[i] @ v[i]) + power[0] / max(omega[0], omega[1 + later[0]] if len(later) else 0.0) ** 2

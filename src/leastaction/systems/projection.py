@@ -16,8 +16,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.backends import points
 from leastaction.errors import ConstraintError
+from leastaction.kernel import loops
 from leastaction.numbers.rounding import Digits, Reals, all_finite, reals
 from leastaction.program import Builder, Program
 from leastaction.step.constraints import rate
@@ -210,7 +210,7 @@ def look_at_constraints(system: Lagrangian, t: Any, q: FloatArray, v: FloatArray
     K, n = q.shape
     at = np.concatenate([np.broadcast_to(np.asarray(t, float), K)[:, None], q, v, params], axis=1)
     program = sizes(system.constraints)
-    values, mass = points.evaluate(program, at), points.evaluate(system.inertia.select("m_v"), at)
+    values, mass = loops.evaluate(program, at), loops.evaluate(system.inertia.select("m_v"), at)
     found = {name: values[:, program.output_slice(name)] for name, _ in program.outputs}
     tiny = np.finfo(float).tiny
     return Constrained(
@@ -294,7 +294,7 @@ def tangent_basis(system: Lagrangian, t: float, q: FloatArray, p: FloatArray, pa
     v = system.velocity(q, p, t, params)
     row = np.concatenate([[t], q, v, params])[None]
     program = _slopes(system.constraints)
-    at, inertia = points.evaluate(program, row)[0], points.evaluate(system.inertia, row)[0]
+    at, inertia = loops.evaluate(program, row)[0], loops.evaluate(system.inertia, row)[0]
     c_q, G = (at[program.output_slice(name)].reshape(m, n) for name in ("c_q", "c_v"))
     m_q, m_v = (inertia[system.inertia.output_slice(name)].reshape(n, n) for name in ("m_q", "m_v"))
     pulled = np.linalg.solve(m_v.T, G.T).T  # G m_v⁻¹

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from leastaction.linear import Quadratic
 from leastaction.linear.archive import from_arrays
-from leastaction.methods import Galerkin, Method, RungeKutta4
+from leastaction.methods import Galerkin, Method
 from leastaction.numbers.rounding import Digits, Reals
 from leastaction.program import Program
 from leastaction.systems.defaults import Clock
@@ -23,10 +23,10 @@ from leastaction.systems.sums import Sum
 
 if TYPE_CHECKING:
     from leastaction.backends.backend import Backend
-    from leastaction.backends.rows import Row
-    from leastaction.backends.status import Failure
-    from leastaction.backends.stepper import Start, Stepper
     from leastaction.engine.run import Engine
+    from leastaction.step.status import Failure
+    from leastaction.step.stepper import Start, Stepper
+    from leastaction.step.stored_row import Row
 
 
 class System(Protocol):
@@ -159,10 +159,6 @@ class System(Protocol):
 
     def backend(self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False) -> Backend | None:
         """How kernels and native loops step so many trajectories side by side; None if they do not."""
-        ...
-
-    def rk4(self, method: RungeKutta4) -> Program | None:
-        """A step of RK4 as one Program, for trajectories side by side; None if it cannot be written as one."""
         ...
 
     def explain(self, failure: Failure, h: float) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from leastaction.backends.loops.kernel_chords import write
 from leastaction.backends.loops.machine import at, call_kernel, native
 from leastaction.backends.loops.polynomials import crossing
 from leastaction.backends.loops.tangent_sweep import take_lane
-from leastaction.backends.status import NOT_CONVERGED, STOPPED
+from leastaction.step.status import NOT_CONVERGED, STOPPED
 
 
 @native

@@ -21,7 +21,7 @@ from leastaction.backends.loops.machine import (
     where,
 )
 from leastaction.backends.loops.sweep import lanewise
-from leastaction.backends.status import GOING_WELL, IN_DOUBT, NOT_CONVERGED, NOT_FINITE
+from leastaction.step.status import GOING_WELL, IN_DOUBT, NOT_CONVERGED, NOT_FINITE
 from leastaction.step.verdict import ACCEPTABLE, EPS, FAR, NEARBY, NEGLIGIBLE, STILL, TINY, WAKING, WOKEN
 
 # Among coordinates that are alike in a sum, one may be at rest until the others move it, as where a wave arrives. Its

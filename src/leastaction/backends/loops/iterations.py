@@ -38,7 +38,7 @@ from leastaction.backends.loops.shifted_chords import (
     turned_sparse,
 )
 from leastaction.backends.loops.sweep import jacobian, lay_out, prepare, push_on, sweep
-from leastaction.backends.status import COARSE, GOING_WELL, IN_DOUBT, NOT_CONVERGED, SINGULAR
+from leastaction.step.status import COARSE, GOING_WELL, IN_DOUBT, NOT_CONVERGED, SINGULAR
 from leastaction.step.verdict import MOST_ITERATIONS
 
 NEWTON, SHIFTED = range(2)

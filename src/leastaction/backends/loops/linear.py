@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from leastaction.backends.layout import LINEAR
 from leastaction.backends.loops.machine import native, reader
-from leastaction.backends.status import GOING_WELL, NOT_FINITE
+from leastaction.step.status import GOING_WELL, NOT_FINITE
 
 read_linear = reader(LINEAR)
 

@@ -9,10 +9,10 @@ from leastaction.backends.loops.single_kernels import by_kernels
 from leastaction.backends.loops.solver import alone, ended, go_on, lengthen, prolong, stand, uniform, within_reach
 from leastaction.backends.loops.sweep import prepare, read_solver, set_times
 from leastaction.backends.loops.team import read_team
-from leastaction.backends.status import GOING_WELL
 from leastaction.step.crossing import MOST_VALUES
 from leastaction.step.crossing import next_place as next_place_in_python
 from leastaction.step.crossing import tolerance as tolerance_in_python
+from leastaction.step.status import GOING_WELL
 from leastaction.step.verdict import EPS, REACH
 
 NAN = float("nan")

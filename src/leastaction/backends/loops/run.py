@@ -33,8 +33,8 @@ from leastaction.backends.loops.sweep import prepare, read_solver, set_given, se
 from leastaction.backends.loops.swift_chords import swift_begin, swift_impulse
 from leastaction.backends.loops.tangent_sweep import carry, take_lane
 from leastaction.backends.loops.team import read_team
-from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
 from leastaction.step.poles import LEAPT
+from leastaction.step.status import GOING_WELL, NOT_FINITE, SINGULAR
 from leastaction.step.verdict import ACCEPTABLE, FAR, NEARBY, TINY
 
 read_run = reader(RUN)

@@ -39,7 +39,7 @@ from leastaction.backends.loops.sparse import factor as factor_sparse
 from leastaction.backends.loops.sparse import negative as negative_sparse
 from leastaction.backends.loops.sparse import solve as solve_sparse
 from leastaction.backends.loops.summed import in_the_middle
-from leastaction.backends.status import COARSE, GOING_WELL, SINGULAR
+from leastaction.step.status import COARSE, GOING_WELL, SINGULAR
 
 read_shifts = reader(SHIFTS)
 

@@ -15,11 +15,11 @@ from leastaction.backends.loops.noise import held_floor, quiet_floor, set_floor,
 from leastaction.backends.loops.poles import leaps_over
 from leastaction.backends.loops.summed import summed_noise, summed_velocity
 from leastaction.backends.loops.sweep import prepare, set_given, set_times
-from leastaction.backends.status import BRANCH_ENDS, COARSE, GOING_WELL, IN_DOUBT, NOT_CONVERGED, SINGULAR
 from leastaction.step.continuation import ARRIVED, FASTEST, FROM_REST, HALVES, PARTS, PROLONG, SMALLEST
 from leastaction.step.continuation import again as again_in_python
 from leastaction.step.continuation import onward as onward_in_python
 from leastaction.step.continuation import trusted as trusted_in_python
+from leastaction.step.status import BRANCH_ENDS, COARSE, GOING_WELL, IN_DOUBT, NOT_CONVERGED, SINGULAR
 from leastaction.step.verdict import REACH, TINY
 
 HUGE = 1e300

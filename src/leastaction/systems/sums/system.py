@@ -17,11 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.backends.backend import Backend
 from leastaction.backends.galerkin import GalerkinStepper
-from leastaction.backends.rows import Row
-from leastaction.backends.status import GOING_WELL, NOT_FINITE, SINGULAR
-from leastaction.backends.stepper import Start, Stepper
 from leastaction.backends.sum_backend import sum_backend
-from leastaction.backends.summands import Assembly
+from leastaction.backends.summands import Assembly as LoopAssembly
 from leastaction.engine.long_steps import Scripted
 from leastaction.engine.run import Engine, engine
 from leastaction.engine.stepper import FormStepper
@@ -33,12 +30,16 @@ from leastaction.numbers.rounding import FLOAT64
 from leastaction.program import Builder, Program
 from leastaction.reading import entry, floats, integer, listing, mapping, numbers, text
 from leastaction.step.form import Summand
+from leastaction.step.status import GOING_WELL, NOT_FINITE, SINGULAR
+from leastaction.step.stepper import Start, Stepper
+from leastaction.step.stored_row import Row
 from leastaction.systems.arguments import Params, coordinate_names, values_of
 from leastaction.systems.defaults import Usual
 from leastaction.systems.frequencies import fastest_of_sum
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.mechanics import states_of
 from leastaction.systems.programs import Parameters
+from leastaction.systems.sums.assembly import Assembly
 from leastaction.systems.sums.term import Term
 
 FloatArray = NDArray[np.float64]
@@ -139,6 +140,12 @@ class Sum(Parameters, Usual):
         """The sums over rows, for one point at a time."""
         held = [(one, term.local) for one, term in zip(self.summands, self.terms, strict=True) if term.local.m]
         return Assembly(self.n, self.summands, [(one, cast(Program, local.constraints)) for one, local in held])
+
+    @cached_property
+    def loop_assembly(self) -> LoopAssembly:
+        """The same for the loops."""
+        held = [(one, term.local) for one, term in zip(self.summands, self.terms, strict=True) if term.local.m]
+        return LoopAssembly(self.n, self.summands, [(one, cast(Program, local.constraints)) for one, local in held])
 
     @property
     def depends_on_time(self) -> bool:
@@ -378,10 +385,10 @@ class Sum(Parameters, Usual):
             raise ConstraintError("; ".join(found) + ". Begin with q0, v0 = la.project(system, q0, v0)")
 
     def engine(self, method: Method, width: int = 1, energy: bool = False, varied: int = 0) -> Engine | None:
-        """How one trajectory is stepped by one native function; None for several, and for methods beside the family."""
-        if not isinstance(method, Galerkin) or width > 1 or varied:
-            return None
-        return engine(self, method)
+        """How one native function steps the system; methods beside the family step it `expanded`."""
+        if not isinstance(method, Galerkin):
+            return self.expanded().engine(method, width, energy, varied)
+        return None if width > 1 or varied else engine(self, method)
 
     def scripted(self, method: Galerkin) -> Scripted:
         """What the steps of a method ask of this system."""

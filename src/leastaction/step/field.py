@@ -50,20 +50,7 @@ def explicit(system: Mechanics, form: Form) -> bool:
 def slopes(system: Mechanics, form: Form, outer: tuple[str, ...]) -> Program:
     """(t, q, z, params, inputs, x) ↦ rate, and `by`: the derivatives of (rate, gap) by q, z, what is `outer`, and x."""
     whole, by = field(system, form).select("rate", "gap"), ("q", "z", *outer, "x")
-    if form == "lagrange":
-        return _with_matrix(jacobian(whole, *by), whole, by).select("rate", "by")
-    n, B = system.n, Builder(whole.inputs)
-    blocks = {name: B.input(name) for name, _ in B.inputs}
-    z, x = blocks.pop("z"), blocks.pop("x")
-    at, sizes = B.inline(system.sensitive_node if outer else system.node, v=x, **blocks), dict(whole.inputs)
-    unit = [B.const(float(i == j)) for i in range(n) for j in range(n)]
-    found = {"rate": x + at["f"], "gap": z}
-    for block, name in (("q", "q"), ("z", None), ("params", "w"), ("t", "t"), ("x", "v")):
-        none = [B.const(0.0)] * (n * sizes[block])
-        forces, momenta = (none if name is None else at.get(f"{of}_{name}", none) for of in "fm")
-        found[f"rate_{block}"] = (unit if block == "x" else none) + forces
-        found[f"gap_{block}"] = unit if block == "z" else [B.op("neg", k) for k in momenta]
-    return _with_matrix(B.build(**found), whole, by).select("rate", "by")
+    return _with_matrix(jacobian(whole, *by), whole, by).select("rate", "by")
 
 
 @lru_cache(maxsize=64)

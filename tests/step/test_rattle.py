@@ -1,16 +1,12 @@
-"""Hops: steps of one trajectory with constraints in one kernel, where they are surely solved (`fused.hop`)."""
+"""RATTLE: steps that are explicit except for their multipliers (`engine.held`)."""
 
 from __future__ import annotations
-
-import ctypes
 
 import numpy as np
 import pytest
 
 import leastaction as la
 from leastaction.backends.fused.elimination import factors, square, substitute
-from leastaction.backends.fused.programs import held_programs
-from leastaction.kernel import compile_program
 from leastaction.program import Builder
 from leastaction.program.ordering import prompt
 
@@ -43,7 +39,6 @@ def run(system, h, steps, **given):
 @pytest.mark.parametrize("system", [FREE, DRIVEN])
 @pytest.mark.parametrize("h", [0.01, 0.08])
 def test_what_is_watched_or_stored_changes_no_bit(system, h, tmp_path):
-    """Steps go through a hop, a far hop or the kernels of `rattle`; which, does not depend on what is asked."""
     plain = run(system, h, 200)
     watched = run(system, h, 200, events={"up": la.Event(lambda q, p: q[3] - 5.0), "low": la.Event(lambda q, p: q[0])})
     assert len(watched.events["low"].t) > 0
@@ -61,8 +56,8 @@ def test_what_is_watched_or_stored_changes_no_bit(system, h, tmp_path):
 
 
 @pytest.mark.parametrize("h", [0.001, 0.01, 0.03, 0.06, 0.1])
-def test_hops_find_the_steps_that_lanes_find(h):
-    """Lanes know no hops; at these steps two iterations are enough always, mostly, sometimes, and never."""
+def test_one_trajectory_takes_the_steps_that_lanes_take(h):
+    """At these steps two iterations are enough always, mostly, sometimes, and never."""
     steps = 300
     path = run(FREE, h, steps)
     beside = la.ensemble(FREE, "stormer-verlet", q0=np.array([Q0, Q0]), v0=np.zeros((2, 4)), h=h, steps=steps)
@@ -73,56 +68,6 @@ def test_hops_find_the_steps_that_lanes_find(h):
     d, w = path.q[:, 2:] - path.q[:, :2], path.p[:, 2:] / 2 - path.p[:, :2]
     moving = [(path.q[:, :2] * path.p[:, :2]).sum(1), (d * w).sum(1)]
     assert np.abs(moving).max() < 1e-13
-
-
-def begun():
-    """The hops of FREE, and a state before the eleventh step."""
-    h, kernels = 0.01, held_programs(FREE, la.method("stormer-verlet"), single=True).kernels
-    places = {name: kernels["advance"].input_slice(name) for name, _ in kernels["advance"].inputs}
-    size = kernels["advance"].input_size
-    native = {name: compile_program(program, 1, in_place="hop" not in name) for name, program in kernels.items()}
-    work = np.zeros(max(kernel.work for kernel in native.values()))
-
-    def call(name, X, Y):
-        function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(native[name].address)
-        function(X.ctypes.data, Y.ctypes.data, work.ctypes.data)
-
-    X = np.zeros(size)
-    given = {"h": h, "params": list(PARAMS.values()), "alive": 1, "q": Q0, "length": 1}
-    for name, value in given.items():
-        X[places[name]] = value
-    X[places["z"]][4:] = FREE.multipliers(Q0, np.zeros(4))
-    call("begin", X, np.zeros(size))
-    for _ in range(10):
-        call("leap", X, np.zeros(size))
-        call("advance", X, np.zeros(size))
-    return call, places, X
-
-
-def test_a_hop_that_is_not_sure_says_so_and_changes_nothing():
-    call, places, X = begun()
-    for name in ("hop", "far_hop"):
-        Y, before = np.zeros(len(X)), X.copy()
-        call(name, X, Y)
-        assert Y[places["unsure"]] == 0
-        for wrong in (-40.0, 1e6, np.nan):  # predictions that are far off, that lead to another root, no number
-            far = X.copy()
-            far[places["z"]][4:] *= wrong
-            kept = far.copy()
-            call(name, far, Y)
-            assert Y[places["unsure"]] == 1, (name, wrong)
-            np.testing.assert_array_equal(far, kept)
-        np.testing.assert_array_equal(X, before)
-
-
-def test_a_singular_configuration_is_no_sure_hop():
-    """Both rods in one line with equal points: G M⁻¹Gᵀ is singular where the second rod has no length."""
-    call, places, X = begun()
-    X[places["q"]][2:] = X[places["q"]][:2]
-    for name in ("hop", "far_hop"):
-        Y = np.zeros(len(X))
-        call(name, X, Y)
-        assert Y[places["unsure"]] == 1
 
 
 def test_a_hasty_elimination_finds_the_same():
@@ -137,7 +82,7 @@ def test_a_hasty_elimination_finds_the_same():
 
 
 def test_a_prompt_program_is_the_same_program():
-    program = held_programs(FREE, la.method("stormer-verlet"), single=True).kernels["leap"]
+    program = FREE.engine(la.method("stormer-verlet")).easy["first"]
     early = prompt(program)
     assert all(a < k for k, (op, *args) in enumerate(early.code) if op not in ("input", "const") for a in args)
     assert prompt(early) == early

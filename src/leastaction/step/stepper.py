@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.status import GOING_WELL, Failure
 from leastaction.step.inputs import Inputs
+from leastaction.step.status import GOING_WELL, Failure
 
 
 @dataclass(frozen=True)

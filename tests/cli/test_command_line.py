@@ -284,6 +284,7 @@ def test_as_a_module():
     assert done.returncode == 0 and b"pendulum" in done.stdout
 
 
+@pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")  # before the fall ends
 def test_a_run_that_fails_saves_what_there_is(tmp_path, capsys):
     own, out = tmp_path / "fall.py", tmp_path / "fall.npz"
     own.write_text(
@@ -360,6 +361,7 @@ def test_a_range_of_degrees_of_freedom(capsys):
         assert "counted from 0" in err or "expected one argument" in err  # argparse takes -1 for an option
 
 
+@pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")  # before the fall ends
 def test_a_step_that_fails_says_what_a_command_can_do(capsys, tmp_path):
     file = tmp_path / "fall.py"
     file.write_text(

@@ -120,7 +120,7 @@ def test_digits_must_be_a_number_of_digits(digits):
 def test_wrong_input_is_named():
     with pytest.raises(TypeError, match="h must be a number"):
         la.integrate(SPRING, "simpson", h="fast", steps=1, digits=30, **START)
-    with pytest.raises(TypeError, match="q0 must be 2 numbers"):
+    with pytest.raises(TypeError, match=r"q0 must be numbers, of shape \(2,\)"):
         la.integrate(SPRING, "simpson", ["x", 1], [0, 0], h=1, steps=1, digits=30)
     with pytest.raises(ValueError, match=r"q0 must have shape \(2,\)"):
         la.integrate(SPRING, "simpson", ["1"], [0, 0], h=1, steps=1, digits=30)

@@ -134,7 +134,7 @@ def test_requests_of_any_shape_get_words(lab, request_):
 
 
 def test_a_run_that_ends_early_is_shown_so_far(lab):
-    request = asked(subject="kepler", params={}, q0=[1.0, 0.0], v0=[0.0, 0.0], runs=[{"method": "simpson", "h": 0.1}])
+    request = asked(subject="kepler", params={}, q0=[1.0, 0.0], v0=[0.0, 0.0], runs=[{"method": "simpson", "h": 0.05}])
     scene, _ = answer(lab, request)
     assert "error" not in scene and len(scene["notes"]) == 1
     assert scene["runs"][0]["end"] < 8

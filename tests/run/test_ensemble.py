@@ -8,11 +8,8 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from ensembles import KEPLER, PENDULUM, chain, double_pendulum
+from ensembles import KEPLER, PENDULUM, chain
 from interrupts import pressed_after
-from leastaction.backends import backend, trajectories
-from leastaction.backends.fused import programs
-from leastaction.kernel import native_lanes
 from leastaction.run import Status
 from leastaction.run.drive import usual_parts
 from leastaction.run.plan import plan_run
@@ -55,8 +52,8 @@ def test_lanes_equal_single_runs_to_round_off(seed, method):
 
 
 @pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")  # by steps that are far too long, as they are here
-def test_lanes_continue_on_the_branch_as_single_runs_do():
-    """A step so large that the prediction is not enough: both use continuation in h."""
+def test_coarse_lanes_are_what_single_runs_are():
+    """A step so large that the prediction is not enough."""
     Q = np.array([[1.0, 0.5], [2.0, 2.5], [3.0, -1.0]])
     paths = la.ensemble(PENDULUM, "simpson", Q, np.zeros((3, 2)), h=0.18, steps=40)
     singles = []
@@ -65,7 +62,6 @@ def test_lanes_continue_on_the_branch_as_single_runs_do():
             singles.append(la.integrate(PENDULUM, "simpson", Q[i], [0.0, 0.0], h=0.18, steps=40))
         except la.StepFailed as failure:
             singles.append(failure.path)
-    assert paths.stats["continued"] > 0
     for i, single in enumerate(singles):
         assert len(paths[i]) == len(single)
         np.testing.assert_allclose(paths[i].q, single.q, rtol=1e-9, atol=1e-9)
@@ -120,16 +116,19 @@ def test_narrower_vectors_give_the_same_result(monkeypatch, width):
 
 
 def test_angles_beyond_the_vector_sine_are_solved_alone():
-    """At 2³⁰ full turns and more the lanes' sine gives up, and single steps take over."""
+    """At 2³⁰ full turns and more the lanes' sine gives up, and single steps take over. Forces and energies, of slopes
+    up to 3 · 9.81, know angles to their last place.
+    """
     turns = np.array([0.0, 2.0**30, -(2.0**31)]) * 2 * np.pi
     Q = np.stack([0.3 + turns, np.full(3, 0.4)], axis=1)
     paths = la.ensemble(PENDULUM, "simpson", Q, [0.0, 0.0], h=0.01, steps=50, reduce={"E": la.EnergyRange()})
     assert not paths.failed.any()
     for i in range(3):
         single = la.integrate(PENDULUM, "simpson", Q[i], [0.0, 0.0], h=0.01, steps=50)
-        np.testing.assert_allclose(paths.p[i], single.p, rtol=0, atol=1e-12)
+        known = 1e-12 + 3 * 9.81 * np.spacing(abs(turns[i]))
+        np.testing.assert_allclose(paths.p[i], single.p, rtol=0, atol=known)
         E = single.energy()
-        np.testing.assert_allclose(paths.reduced["E"][i], [E.min(), E.max()], rtol=1e-13)
+        np.testing.assert_allclose(paths.reduced["E"][i], [E.min(), E.max()], rtol=0, atol=known)
 
 
 def test_lanes_at_rest_stay_there():
@@ -174,16 +173,6 @@ def test_a_trajectory_that_cannot_begin_is_marked():
         la.ensemble(KEPLER, "simpson", [0.0, 0.0], [0.1, 0.2], h=0.01, steps=10)
 
 
-@pytest.fixture
-def kernels_too_long(monkeypatch):
-    """Whole steps are too long to be kernels, as those of very large systems are."""
-    for limit in ("MOST_INSTRUCTIONS", "MOST_CHORD_INSTRUCTIONS"):
-        monkeypatch.setattr(programs, limit, 0)
-    backend.backend.cache_clear()
-    yield
-    backend.backend.cache_clear()
-
-
 def test_large_systems_go_in_lanes():
     """Also with values computed on the way: the chords are kernels, where Newton's iteration would be too long."""
     system = la.Lagrangian(chain, n=12)
@@ -202,10 +191,10 @@ def test_large_systems_go_in_lanes():
 
 @pytest.mark.parametrize(
     ("system", "method"),
-    [(la.Lagrangian(chain, n=12), "simpson"), (PENDULUM, "rk4"), (PENDULUM, "rk4-lagrange")],
-    ids=["large", "rk4", "rk4-lagrange"],
+    [(PENDULUM, "rk4"), (PENDULUM, "rk4-lagrange")],
+    ids=["rk4", "rk4-lagrange"],
 )
-def test_what_does_not_fit_the_lanes_goes_one_by_one(system, method, kernels_too_long):
+def test_what_does_not_fit_the_lanes_goes_one_by_one(system, method):
     rng = np.random.default_rng(4)
     Q, P = rng.normal(size=(5, system.n)), rng.normal(size=(5, system.n))
     events = {"x": la.Event(lambda q, p: q[0], +1, most=2), "f": la.Event(lambda q, p: p[1])}
@@ -228,7 +217,7 @@ def test_what_does_not_fit_the_lanes_goes_one_by_one(system, method, kernels_too
         np.testing.assert_allclose(paths[i].events["x"].q[:, 0], 0, atol=1e-12)
 
 
-def test_a_large_system_that_fails_or_stops_is_marked(kernels_too_long):
+def test_a_large_system_that_fails_or_stops_is_marked():
     def wells(q, v):
         return 0.5 * (v @ v) + 0.01 / np.sqrt(q[0] ** 2) - 0.5 * (q[1:] @ q[1:])
 
@@ -238,7 +227,6 @@ def test_a_large_system_that_fails_or_stops_is_marked(kernels_too_long):
     V[1, 0] = -1.0
     watched = {"reduce": {"E": la.EnergyRange()}, "events": {"x": la.Event(lambda q, p: q[8], stop=True)}}
     paths = la.ensemble(system, "simpson", Q, v0=V, h=0.1, steps=40, **watched)
-    assert paths.stats["lanes"] == 1
     assert list(paths.status[[0, 2]]) == [Status.STOPPED] * 2
     assert paths.failed[1]
     np.testing.assert_allclose(paths.events["x"].t[[0, 2], 0], np.pi / 2, atol=1e-4)
@@ -363,44 +351,3 @@ def test_energy_over_long_times_is_as_good_as_in_single_runs():
         E = la.integrate(PENDULUM, "P4N4Q8Gau", q, [0.0, 0.0], h=0.01, steps=200_000, every=1000).energy()
         single.append(np.abs(E - E[0]).max())
     assert np.median(lanes) < 4 * np.median(single)
-
-
-@pytest.mark.parametrize("driven", [False, True])
-def test_trajectories_that_take_as_many_iterations_go_side_by_side(monkeypatch, driven):
-    """Groups wait less then, and no bit depends on who is beside whom: states, energies, inputs."""
-    rng, count, steps = np.random.default_rng(3), 5 * native_lanes() + 3, 300
-    q0 = rng.uniform(-1, 1, (count, 2)) * rng.permutation(np.linspace(0.05, 1.5, count))[:, None]
-    options = {"h": 0.1, "steps": steps, "every": 9, "reduce": {"E": la.EnergyRange()}, "threads": 1}
-    system, params = PENDULUM, {"m": rng.uniform(0.5, 2.0, count)}
-    if driven:
-        system = la.Lagrangian(
-            double_pendulum,
-            n=2,
-            params=PENDULUM.params,
-            force=lambda q, v, u, m, g: u - 0.1 * v,
-            inputs={"u": 2},
-        )
-        options["inputs"] = {"u": rng.normal(size=(count, steps, 2))}
-        del options["reduce"]
-    found, orders = [], []
-    original = trajectories.Trajectories._sort
-
-    def noted(run):
-        original(run)
-        orders.append(run.who.tolist())
-
-    monkeypatch.setattr(trajectories.Trajectories, "_sort", noted)
-    monkeypatch.setattr("leastaction.run.drive.PIECE_SECONDS", 0.0)  # a look at the clock after every step
-    for most in (trajectories.SORTING, 10**9):
-        monkeypatch.setattr(trajectories, "SORTING", most)
-        orders.append([])
-        found.append(la.ensemble(system, "P4N4Q8Gau", q0, np.zeros_like(q0), params=params, **options))
-    sorted_, plain = found
-    assert any(order and order != sorted(order) for order in orders[: orders.index([], 1)])
-    assert all(order == sorted(order) for order in orders[orders.index([], 1) :])
-    assert sorted_.q.tobytes() == plain.q.tobytes() and sorted_.p.tobytes() == plain.p.tobytes()
-    assert (sorted_.status == plain.status).all()
-    for name in ("newton_iterations", "continued"):
-        assert sorted_.stats[name] == plain.stats[name]
-    if not driven:
-        assert all((a == b).all() for a, b in zip(sorted_.reduced["E"], plain.reduced["E"], strict=True))

@@ -89,34 +89,34 @@ def test_pieces_do_not_show(monkeypatch):
 
 
 def test_parameters_at_run_time_do_not_recompile(monkeypatch):
-    """Values are inputs of the compiled code; the run equals that of a system with them as defaults."""
+    """Values are inputs of the compiled code; the run equals that of a system with them as defaults. Steps are so
+    short that none needs the hard way, which is compiled when it is needed.
+    """
     system, q0, v0 = case("double-pendulum")
-    first = la.integrate(system, "simpson", q0, v0=v0, h=0.05, steps=20)
+    first = la.integrate(system, "simpson", q0, v0=v0, h=0.02, steps=20)
     first.energy()
-    la.integrate(system, "simpson", q0, v0=v0, h=0.05, steps=20, params={"m": 2.0})  # a start that is not known yet
+    la.integrate(system, "simpson", q0, v0=v0, h=0.02, steps=20, params={"m": 2.0})  # a start that is not known yet
 
     def never(*args, **kwargs):
         raise AssertionError("compiled again")
 
     monkeypatch.setattr(kernel_compile, "_compiled", never)
-    heavy = la.integrate(system, "simpson", q0, v0=v0, h=0.05, steps=20, params={"m": 3.0, "g": 2.0})
+    heavy = la.integrate(system, "simpson", q0, v0=v0, h=0.02, steps=20, params={"m": 3.0, "g": 2.0})
     assert heavy.params == {"m": 3.0, "l": 1.0, "g": 2.0}
     assert (heavy.q != first.q).any()
     other = la.Lagrangian(double_pendulum, n=2, params={"m": 3.0, "l": 1.0, "g": 2.0})
-    same = la.integrate(other, "simpson", q0, v0=v0, h=0.05, steps=20)
+    same = la.integrate(other, "simpson", q0, v0=v0, h=0.02, steps=20)
     assert (same.q == heavy.q).all() and (same.p == heavy.p).all()
     assert (heavy.energy() == same.energy()).all()
     assert system.params == {"m": 1.0, "l": 1.0, "g": 1.0}
 
 
 def test_stats():
-    """Newton iterations, the floor they reached, and times."""
+    """Newton's iterations, and times."""
     stats = run(steps=200).stats
     assert stats["steps"] == 200
-    # The first step is solved at once, from the motion with the acceleration of its start, after two parts of it; that
-    # takes some ten iterations each. Continued it takes hundreds.
     assert 200 < stats["newton_iterations"] < 1000 and 1 < stats["most_iterations"] < 40
-    assert 0 <= stats["floor"] < 1e-12 and stats["continued"] == 0
+    assert stats["continued"] == 0
     assert stats["compile_time"] >= 0 and stats["run_time"] > 0 and stats["interrupted"] is False
 
 

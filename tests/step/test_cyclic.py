@@ -1,15 +1,9 @@
-"""Cyclic coordinates are left out of chords: the same step, with fewer unknowns."""
+"""Systems with cyclic coordinates: steps, events, energies; masses whose part of these coordinates is singular."""
 
 import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.backends.backend import backend
-from leastaction.backends.fused import programs
-from leastaction.problems.tops import heavy_top as lagrangian
-from leastaction.step.cyclic import reduced
-from leastaction.step.form import step_of
-from leastaction.step.poles import steep
 from systems import catalogued
 from thrift import rest_slow
 
@@ -47,34 +41,6 @@ SYSTEMS = {
 }
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_which_coordinates_are_free(name):
-    system, _, _, _, free = SYSTEMS[name]
-    assert reduced(step_of(system, la.method("P4N4Q8Gau"))).of.free == free
-
-
-@pytest.mark.parametrize(
-    "fn",
-    [
-        lambda q, v: 0.5 * v[0] ** 2 + np.exp(v[1] ** 2) * (1 + q[0] ** 2),  # a mass of v
-        lambda q, v: (
-            0.5 * v[0] ** 2 * (2 + np.floor(q[1])) + 0.5 * v[1] ** 2 - q[0] ** 2
-        ),  # q₁ is read, with a slope of zero
-        lambda q, v: v[0] * v[1] - 0.5 * q[0] ** 2 * v[0] ** 2,  # without a mass of its own
-        lambda q, v: 0.5 * v[0] ** 2 + 0.5 * v[1] ** 2 * (1 + q[0] ** 2) - q[1],  # a force
-    ],
-)
-def test_coordinates_that_only_seem_to_be_cyclic(fn):
-    step = step_of(la.Lagrangian(fn, n=2), la.method("P4N4Q8Gau"))
-    assert reduced(step) is step
-
-
-def test_a_force_on_a_coordinate_that_nothing_reads():
-    """The momentum changes, so the coordinate is not cyclic."""
-    system = la.Lagrangian(pendulum, n=2, force=lambda q, v: [0.0 * v[0], -0.1 * v[1]])
-    assert reduced(step_of(system, la.method("P4N4Q8Gau"))).of is None
-
-
 @pytest.mark.parametrize(
     "name, s",
     rest_slow(
@@ -97,65 +63,12 @@ def test_it_is_the_same_step(name, s):
         assert (p[:, kept] == np.array(p0, float)[kept]).all()
 
 
-def test_what_chords_hold():
-    """Of a top chords have one coordinate of three; alone they need forces, in lanes the mass of every node."""
-    alone, lanes = (backend(TOP.system, la.method("P8N8Q16Gau"), count).programs for count in (1, 4))
-    blocks = dict(alone.kernels["advance"].inputs), dict(lanes.kernels["advance"].inputs)
-    assert "kicks" in blocks[0] and blocks[1]["speeds"] == 8
-    whole = step_of(TOP.system, la.method("P8N8Q16Gau"))
-    assert programs._soft_step(whole, 8).step.n == 1
-
-
 def test_coarse_steps_of_a_top_do_not_fall_off():
     """Chords that fail begin again from the motion itself; where they contract badly, as near the upright top, Newton's
     iteration begins where they stand."""
     path = la.integrate(TOP.system, "P8N8Q16Gau", TOP.q0, TOP.p0, h=0.23, steps=1500, every=1500)
     assert path.stats["continued"] == 0
     assert path.stats["newton_iterations"] < 16 * 1500
-
-
-@pytest.mark.parametrize("s", [4, 5, 6, 8, 16])
-def test_slopes_at_nodes_tell_of_a_pole(s):
-    """Wherever motions over sin²θ = 0 are asked, uniform ones of up to nine radians and accelerated ones."""
-    rng, count, c = np.random.default_rng(20261118), 100_000, np.array([0.0, *la.gauss(s).c], float)
-    speed, force = rng.uniform(0, 9, (count, 1)), rng.uniform(-4, 4, (count, 1)) * (rng.random((count, 1)) < 0.5)
-    theta = rng.uniform(0, np.pi, (count, 1)) + speed * c + 0.5 * force * c**2
-    over = (theta < 0).any(axis=1) | (theta > np.pi).any(axis=1)
-    change = np.sin(2 * theta[:, 1:-1]) * np.diff(theta[:, 1:])
-    told = steep(np.sin(theta[:, 1:-1]) ** 2, change).any(axis=1)
-    assert over.sum() > 10_000
-    assert told[over].all()
-
-
-def strays(seeds, method):
-    """Later steps of spherical pendulums that pass near poles: those with another root than a first step; and all."""
-    system, how = la.Lagrangian(lambda q, v: pendulum(q, v, 1.0, 1.0, 1.0), n=2), {"method": method, "h": 1.0}
-    astray = steps = 0
-    for seed in seeds:
-        rng = np.random.default_rng(seed)
-        q0, p0 = [rng.uniform(1.0, 2.0), 0.0], [rng.normal(), 0.05 * rng.normal()]
-        try:
-            path = la.integrate(system, q0=q0, p0=p0, steps=20, **how)
-        except la.StepFailed as failed:
-            path = failed.path
-        for k in range(1, len(path) - 1):
-            try:
-                one = la.integrate(system, q0=path.q[k], p0=path.p[k], steps=1, **how)
-            except la.StepFailed:
-                continue
-            steps += 1
-            astray += np.abs(one.q[1] - path.q[k + 1]).max() > 1e-7
-    return astray, steps
-
-
-@pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning", "ignore::leastaction.ChartWarning")
-@pytest.mark.parametrize("s, seeds", [(8, 12), *(pytest.param(s, 60, marks=pytest.mark.slow) for s in (4, 6, 8))])
-def test_coarse_steps_do_not_leap_over_a_pole(s, seeds):
-    """Of 916 steps none goes astray; 27 of 957 while only pivots of M_cc at neighbouring nodes were compared, 366 of
-    2,285 before that."""
-    astray, steps = strays(range(seeds), f"P{s}N{s}Q{2 * s}Gau")
-    assert steps > 50
-    assert astray == 0
 
 
 @pytest.mark.parametrize("method", ["P4N4Q8Gau", "P8N8Q16Gau", "P12N12Q24Gau"])
@@ -199,17 +112,6 @@ def one(q, v, a):
     return 0.5 * a * v[0] ** 2 + 0.5 * v[0] * v[1] * (2 + np.cos(q[1])) + 0.5 * v[1] ** 2 + np.cos(q[1])
 
 
-def late(q, v):
-    """The second pivot of the cyclic coordinates is zero."""
-    return 0.5 * (v[0] + v[1]) ** 2 + v[1] * v[2] + 0.5 * v[2] ** 2 * (2 + np.cos(q[2])) + np.cos(q[2])
-
-
-@pytest.mark.parametrize("fn, n", [(late, 3), (lambda q, v: one(q, v, 1e-9), 2), (lambda q, v: two(q, v, 1e-9), 3)])
-def test_small_pivots_are_seen_before_steps(fn, n):
-    step = step_of(la.Lagrangian(fn, n=n), la.method("P4N4Q8Gau"))
-    assert reduced(step).of is None
-
-
 @pytest.mark.parametrize(
     "known, a", rest_slow([(k, a) for k in (True, False) for a in (0.0, 1e-9)], kept=[(True, 0.0), (False, 1e-9)])
 )
@@ -227,9 +129,3 @@ def test_small_pivots_are_seen_in_steps(fn, n, method, known, a):
     many = la.ensemble(system, method, q0=[q0] * 3, p0=[p0] * 3, h=0.05, steps=20)
     for found in (alone.q[-1], many.q[1, -1]):
         np.testing.assert_allclose(found, exact, rtol=0, atol=1e-12)
-
-
-def test_which_coordinates_are_left_out_does_not_depend_on_units():
-    units = np.array([2.0**60, 1.0, 2.0**-60])
-    system = la.Lagrangian(lambda q, v: lagrangian(q * units, v * units, 0.1, 9.81, 0.15, 2e-3, 1e-3), n=3)
-    assert reduced(step_of(system, la.method("P4N4Q8Gau"))).of.free == (1,)

@@ -8,9 +8,9 @@ prints slopes.
 import numpy as np
 import pytest
 
-from leastaction.step.verdict import ACCEPTABLE, EPS, NEGLIGIBLE, verdict_program
 from orbits import slopes
-from rungs import solved_by
+
+pytestmark = pytest.mark.slow  # `benchmarks/judge_roots.py` prints slopes of two states of the library side by side
 
 
 def significance(name, method, h, **sizes):
@@ -43,14 +43,12 @@ def test_what_sums_have_left_over_belongs_to_the_state():
     assert walk.mean() < 3.6
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("h", [0.1, 0.05, 0.02])
 @pytest.mark.parametrize("name", SEPARABLE)
 def test_steps_that_land_early_do_not_drift_for_long(name, h):
     assert significance(name, "P8N8Q16Gau", h, steps=300_000, starts=4, neighbours=32, alone=True) < 4
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("h", [0.125, 0.1, 0.0971, 0.05])
 @pytest.mark.parametrize("name", SEPARABLE)
 def test_separable_steps_do_not_drift(name, h):
@@ -66,7 +64,6 @@ def test_shares_of_h_are_the_same_numbers_wherever_they_stand(alone):
     assert significance("kepler", "P8N8Q16Gau", 0.08, steps=40_000, starts=4, neighbours=64, alone=alone) < 4
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("h", [0.1, 0.09, 0.08, 0.07])
 @pytest.mark.parametrize("alone", [False, True])
 def test_eccentric_orbits_do_not_drift(alone, h):
@@ -81,7 +78,6 @@ def test_nodes_subtract_momenta_from_p_first():
     assert significance("charge", "P8N8Q16Gau", 0.1, steps=25_000, starts=4, neighbours=64) < 4
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("h", [0.125, 0.1, 0.0971, 0.05])
 def test_charges_in_magnetic_fields_do_not_drift(h):
     assert significance("charge", "P8N8Q16Gau", h, steps=300_000, starts=4, neighbours=64) < 4
@@ -91,50 +87,9 @@ def test_what_the_last_increment_adds_to_the_impulse_is_not_lost():
     """Added behind the sum of the forces, it was rounded away: the energy of a double pendulum drifted by 1.9·10⁻⁴ ε a
     step, 7 standard errors.
     """
-    with solved_by("newton"):
-        assert significance("double-pendulum", "P8N8Q16Gau", 0.1, steps=6000, starts=3, neighbours=16) < 4
-
-
-@pytest.mark.parametrize(("before", "rate", "ends"), [(1e-12, 1e-3, 0), (1e-12, 1e-4, 1), (2e-11, 1, 1), (5e-12, 1, 0)])
-def test_the_size_of_roundings_does_not_end_shifted_chords(before, rate, ends):
-    """What is left of 10⁻¹² after two chords that shrink by 10⁻³ is 10⁻¹⁸, however long the rounding of the second."""
-    program = verdict_program(False, 10, steady=True)
-    given = dict.fromkeys(dict(program.inputs), 0.0)
-    given |= {"before": before, "rate": rate, "iterations": 2.0, "sound": 1.0}
-    given |= {"negligible": NEGLIGIBLE * EPS, "acceptable": ACCEPTABLE}
-    for size in (1e-17, 1e-16, 1.7e-15):
-        found = program(*(np.array([value]) for value in (given | {"size": size}).values()))
-        assert found["solved"] == [ends]
-
-
-@pytest.mark.slow
-def test_rounding_does_not_choose_where_shifted_chords_end():
-    """Where the size of increments that are rounding ended the iteration, the energy drifted by up to 4.8·10⁻⁴ ε a
-    step, 10 standard errors.
-    """
-    with solved_by("shifted"):
-        assert significance("charge", "P8N8Q16Gau", 0.1, steps=20_000, starts=3, neighbours=128) < 4
+    assert significance("double-pendulum", "P8N8Q16Gau", 0.1, steps=6000, starts=3, neighbours=16) < 4
 
 
 def test_constraints_know_what_rounding_took_from_places():
     """With g at rounded places the energy of a mass on a rod drifted by up to 2.9·10⁻⁴ ε a step, 22 standard errors."""
     assert significance("rod", "P8N8Q16Gau", 0.05, steps=20_000, starts=3, neighbours=64) < 4
-
-
-RUNGS = [
-    ("chord", "henon-heiles", 0.1),
-    ("chord", "henon-heiles", 0.05),
-    ("chord", "double-pendulum", 0.1),
-    ("shifted", "henon-heiles", 0.1),
-    ("shifted", "double-pendulum", 0.1),
-    ("newton", "henon-heiles", 0.1),
-    ("newton", "double-pendulum", 0.1),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("how", "name", "h"), RUNGS)
-def test_rungs_of_the_loops_do_not_drift(how, name, h):
-    """They did, by up to 1.9·10⁻⁴ ε a step."""
-    with solved_by(how):
-        assert significance(name, "P8N8Q16Gau", h, steps=30_000, starts=3, neighbours=32) < 4

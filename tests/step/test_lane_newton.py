@@ -13,13 +13,9 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.backends import backend
-from leastaction.backends.fused.newton import iteration
 from leastaction.kernel import compile_program
 from leastaction.kernel.compile import LEVELS, _host_features, _processor
 from leastaction.program import Builder
-from leastaction.step import prediction
-from leastaction.step.form import step_of
 
 lowering = importlib.import_module("leastaction.kernel.lower")  # the package names its function like the module
 
@@ -90,13 +86,6 @@ def test_a_kernel_in_place_replaces_what_it_reads(piece, monkeypatch):
         np.testing.assert_allclose(state[:4, lane], [*expected["q"], *expected["z"]], rtol=1e-14)
         assert state[4, lane] == x[4, lane]
         np.testing.assert_allclose(out[:, lane], expected["other"], rtol=1e-14)
-
-
-def test_what_does_not_change_in_a_step_is_computed_once():
-    """Simpson's rule has a node at c = 0: a third of the sines of the double pendulum do not depend on z."""
-    one = iteration(step_of(PENDULUM, la.method("simpson")))
-    sines = [sum(op == "sin" for op, *_ in program.code) for program in (one.before, one.first, one.again)]
-    assert sines == [3, 6, 6]
 
 
 # --------------------------------------------------------------------------------------------- systems
@@ -173,18 +162,6 @@ def test_coarse_steps_stay_on_the_branch():
     again = la.ensemble(PENDULUM, "midpoint", paths.q[:, :-1][taken], paths.p[:, :-1][taken], h=0.1, steps=1)
     assert not again.failed.any()
     np.testing.assert_allclose(again.q[:, 1], paths.q[:, 1:][taken], rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("method", ["midpoint", "simpson"])
-def test_prediction_by_differences_saves_iterations(method, monkeypatch):
-    """The errors of the last predictions predict the next error: this saves at least a tenth of the iterations."""
-    Q = np.random.default_rng(6).uniform(-0.5, 0.5, (16, 2))
-    paths = la.ensemble(PENDULUM, method, Q, [0, 0], h=0.02, steps=500, final_only=True)
-    backend.backend.cache_clear()
-    monkeypatch.setattr(prediction, "NEAR", -1.0)  # so that no difference is ever added
-    alone = la.ensemble(PENDULUM, method, Q, [0, 0], h=0.02, steps=500, final_only=True)
-    backend.backend.cache_clear()
-    assert paths.stats["newton_iterations"] < 0.9 * alone.stats["newton_iterations"]
 
 
 # ------------------------------------------------------------------------------------------ processors

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from rungs import solved_by
 from systems import case
 
 EPS = np.finfo(float).eps
@@ -79,14 +78,4 @@ def test_energy_error_is_a_random_walk_over_ten_million_steps():
     sizes = [np.sqrt(((errors[:, lag:] - errors[:, :-lag]) ** 2).mean()) for lag in lags]
     exponent = np.polyfit(np.log(lags), np.log(sizes), 1)[0]
     assert 0.35 < exponent < 0.65
-    assert abs(errors).max() < 300
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("how", ["side by side", "chord", "shifted"])
-def test_no_drift_of_the_chords_over_ten_million_steps(how):
-    """Every rung ends at the same floor: a chord that stopped too early would leave a bias."""
-    with solved_by(how):
-        errors = energy_errors("P3N3Q6Gau", 10**7, 100, 6)
-    assert abs(drift_in_sigmas(errors)) < 4
     assert abs(errors).max() < 300

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.backends import backend
-from leastaction.backends.fused import march, separable
 from systems import catalogued
+from thrift import rest_slow
 
 
 def pendulums(q, v, k):
@@ -19,9 +18,9 @@ def pendulums(q, v, k):
     return 0.5 * v @ v + np.sum(g * np.cos(q)) - 0.5 * k * np.sum(np.diff(q) ** 2)
 
 
-@pytest.mark.parametrize(("n", "s"), [(2, 8), (2, 16), (6, 8)])
+@pytest.mark.parametrize(("n", "s"), rest_slow([(2, 8), (2, 16), (6, 8)], [(2, 8)]))
 def test_stiff_steps_are_not_continued(n, s):
-    """With h ω up to 30 nearly all of 99 steps were: thirty times the time. Roots are those that continuation finds."""
+    """h ω is up to 30. The roots are those of single steps."""
     system, method = la.Lagrangian(pendulums, n=n, params={"k": 900.0}), f"P{s}N{s}Q{2 * s}Gau"
     path = la.integrate(system, method, np.full(n, 0.5), v0=np.zeros(n), h=0.5, steps=100)
     assert path.stats["continued"] <= 5
@@ -29,40 +28,15 @@ def test_stiff_steps_are_not_continued(n, s):
     np.testing.assert_allclose(single.q[:, 1], path.q[1:], rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("marches", [True, False])
-def test_encounters_are_not_continued(marches, monkeypatch):
-    """At a pericentre a step may be far longer than the latest ones: chords from the motion itself find it, too. One
-    of these steps was continued, at the price of two hundred iterations. The roots are those of single steps.
+def test_encounters_are_not_continued():
+    """At a pericentre a step may be far longer than the latest ones: chords from the motion itself find it, too. The
+    roots are those of single steps.
     """
-    if not marches:
-        monkeypatch.setattr(march, "MOST_SEPARABLE", 0)
-    backend.backend.cache_clear()
     problem, method, h = catalogued("kepler"), "P16N16Q32Gau", 32 / 52
     path = la.integrate(problem.system, method, problem.q0, problem.p0, h=h, steps=52)
     assert path.stats["continued"] == 0
     single = la.ensemble(problem.system, method, path.q[:-1], path.p[:-1], h=h, steps=1)
     np.testing.assert_allclose(single.q[:, 1], path.q[1:], rtol=0, atol=1e-12)
-
-
-def test_a_landing_too_early_changes_nothing(monkeypatch):
-    """Where the kicks after one iteration do not do, the iteration goes on as if nobody had looked at them."""
-    problem = catalogued("kepler")
-
-    def run():
-        backend.backend.cache_clear()
-        return la.integrate(problem.system, "P8N8Q16Gau", problem.q0, problem.p0, h=0.02, steps=300).p
-
-    early = run()
-    monkeypatch.setattr(separable, "landed", lambda size, before: size >= 0.0)
-    careless = run()
-    monkeypatch.setattr(separable, "landed", lambda size, before: size < 0.0)
-    refused = run()
-    monkeypatch.setattr(separable, "UNSEEN", 0.0)
-    never = run()
-    backend.backend.cache_clear()
-    assert not np.array_equal(careless, never)
-    assert np.array_equal(refused, never)
-    np.testing.assert_allclose(early, never, rtol=0, atol=1e-14)
 
 
 def waves(rng, n):
@@ -77,13 +51,8 @@ def waves(rng, n):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")
-@pytest.mark.parametrize("marches", [True, False])
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_roots_of_coarse_separable_steps_are_those_of_single_steps(n, marches, monkeypatch):
-    """Single steps have no prediction: they are continued from h = 0, or tried with shorter ones beside them."""
-    if not marches:  # as if forces were long: chords that fail begin once more from the uniform motion
-        monkeypatch.setattr(march, "MOST_SEPARABLE", 0)
-    backend.backend.cache_clear()
+def test_roots_of_coarse_separable_steps_are_those_of_single_steps(n):
     rng = np.random.default_rng(n)
     system, steps, astray = waves(rng, n), 0, 0
     for _ in range(100):
@@ -107,6 +76,7 @@ def wells(q, v, e):
     return 0.5 * v @ v + 0.5 * np.sum(np.exp(-0.5 * (q / e) ** 2)) - 0.05 * (q @ q) ** 2
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")
 def test_roots_at_wells_narrower_than_a_step_are_those_of_single_steps():
     """Where chords fail far from any root, pivots tell whether Newton's iteration may begin from the prediction. While

@@ -27,7 +27,7 @@ from leastaction.engine.residual import equations as chord_equations
 from leastaction.engine.residual import in_the_middle
 from leastaction.engine.settling import settled
 from leastaction.engine.sparsity import order_of
-from leastaction.engine.verdict import PATIENCE, judged, wanted
+from leastaction.engine.verdict import PATIENCE, judged, refuse, wanted
 from leastaction.program import Builder, Program, dot
 from leastaction.program.elimination import pivots_of, square, substitute
 from leastaction.step.prediction import Prediction
@@ -115,12 +115,10 @@ class Newton(Form):
         moves, places = (self._rows_of(y)[:n] for y in (dz, z))
         after = judged(rows, x, moves, places, first=first, patience=PATIENCE, squares=not first)
         finite = total(dz) - total(dz)
-        wrong = finite.op("ne", 0.0)
-        if self.senses:
-            turned = prod([matrix[i][i] for i in range(N)], start=x["sense"][0]) < 0.0
-            wrong = wrong | turned & ~after["going"][0]
-        after["failed"] = [after["failed"][0] | wrong]
+        after["failed"] = [after["failed"][0] | finite.op("ne", 0.0)]
         after["going"] = [after["going"][0] & ~after["failed"][0]]
+        if self.senses:
+            refuse(after, prod([matrix[i][i] for i in range(N)], start=x["sense"][0]) < 0.0)
         after |= {"unknowns": z, "pushed": at["impulse"], "more": more, **before}
         return self.iterated(B, x, after, first, marching)
 

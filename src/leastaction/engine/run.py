@@ -22,7 +22,7 @@ from leastaction.engine.long_steps import LongSteps, Scripted
 from leastaction.engine.mass import mass_of
 from leastaction.engine.rk4 import formed
 from leastaction.engine.shifted import DENSE
-from leastaction.engine.sparsity import LONGEST, LONGEST_NEWTON, chord_length, newton_length
+from leastaction.engine.sparsity import LONGEST, LONGEST_NEWTON, chord_length, newton_length, order_of
 from leastaction.kernel import Native, native_lanes
 from leastaction.kernel.compile import compile_run
 from leastaction.kernel.driver import CALL, Shape
@@ -48,6 +48,9 @@ def form_of(
 ) -> Form | None:  # fmt: skip
     """The form that solves a step of so many trajectories side by side; None where its Programs would be too long."""
     W, further = native_lanes(), (watch, lifts, energy_of, varied)
+    equations, unknowns = order_of(step)
+    if equations != unknowns and not step.multipliers and newton_length(step) <= LONGEST_NEWTON:
+        return Newton(step, width, width, *further)  # of a mass with zeros on its diagonal it exchanges rows
     if step.explicit:
         short = step.n * step.n <= LONGEST or mass_of(step).diagonal
         return Explicit(step, width, width, *further) if short else None

@@ -12,6 +12,7 @@ solved   What would come next is NEGLIGIBLE: δ_k θ, or δ_k θ² where the ite
 trusted  Some rate was at most TRUST: by the theorem of Newton and Kantorovich (Deuflhard, Newton Methods for Nonlinear
          Problems, 2.1) there is then one root near the place where that iteration began. Or the first increment was a
          small part of the step (NEAR): the prediction was near any root there is.
+         Where det ∂R/∂z is known it has the sign that it has for h → 0 (`refuse`).
 failed   A number is not finite; an increment or the step is longer than FAR times its scale; the iteration shrinks too
          slowly (SLOW, SLOWER from the third rate on), or would take more than `patience` further iterations.
 
@@ -110,6 +111,11 @@ def ruled(
         "most": [x["most"][0].op("max", one if first else x["iterations"][0] + 1.0)],
         "spent": [x["spent"][0] + 1.0],
     }
+
+
+def refuse(after: dict[str, list[Any]], turned: Value) -> None:
+    """Where the determinant has turned the root lies beyond a fold or a pole. `after` is what `judged` says."""
+    after["failed"] = [after["failed"][0] | ~after["going"][0] & turned]
 
 
 def wanted(x: Mapping[str, Sequence[Value]], wants: Value, after: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:

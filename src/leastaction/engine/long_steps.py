@@ -578,6 +578,7 @@ class LongSteps(Form):
         broken = self.way(hard).broken if first and self.way(hard) is not None else ()
 
         def build(rows: Any, x: Any) -> Any:
+            extra: dict[str, Any]
             if not K:
                 sizes, extra = x["sizes"], self._rounding(x, [rows.B.number(1.0)])
             else:

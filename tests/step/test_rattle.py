@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.backends.fused.elimination import factors, square, substitute
 from leastaction.program import Builder
+from leastaction.program.elimination import factors, square, substitute
 from leastaction.program.ordering import prompt
 
 Q0 = np.array([np.sin(0.3), -np.cos(0.3), np.sin(0.3) + 0.7 * np.sin(0.2), -np.cos(0.3) - 0.7 * np.cos(0.2)])

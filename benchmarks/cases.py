@@ -42,7 +42,7 @@ class Case:
         def run(steps: int, stored: int = 1) -> Any:
             how = {"h": self.h, "every": max(1, steps // stored), **self.options(steps), **begin}
             if self.lanes:
-                return la.ensemble(system, method, steps=steps, threads=1, **how)
+                return la.ensemble(system, method, steps=steps, **how)
             if self.call is None:
                 return la.integrate(system, method, steps=steps, **how)
             for _ in range(steps):

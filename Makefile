@@ -7,7 +7,7 @@ MAKEFLAGS += --jobs=3  # what needs nothing of each other is done at the same ti
 
 .PHONY: setup browser reproduce test test-all mutants lint docs bench release-check clean
 
-setup: .venv/ready .venv/loops
+setup: .venv/ready
 
 .venv/library: pyproject.toml
 	@echo "setup: Python's packages that the library needs, into .venv …"
@@ -21,21 +21,7 @@ setup: .venv/ready .venv/loops
 	@$(BIN)/python -m pip install --quiet --group dev
 	@touch $@
 
-# The native loops, compiled once, so that nobody waits for them at a first run.
-LOOPS := $(wildcard src/leastaction/backends/*.py src/leastaction/backends/loops/*.py src/leastaction/step/*.py)
-
-.venv/loops: .venv/library $(LOOPS)
-	@echo "setup: the native loops, translated for this machine …"
-	@$(BIN)/python -m leastaction.backends.build
-	@touch $@
-
-# The same for a processor with four lanes, for tests with LEASTACTION_CPU=x86-64-v3: else each worker would translate them.
-.venv/loops-v3: .venv/library $(LOOPS)
-	@echo "setup: the native loops, translated for four lanes …"
-	@LEASTACTION_CPU=x86-64-v3 $(BIN)/python -m leastaction.backends.build
-	@touch $@
-
-reproduce: .venv/loops
+reproduce: .venv/library
 	$(BIN)/leastaction reproduce
 
 # The report is tested in a real browser; where none can be had, that test is skipped and says so.
@@ -84,9 +70,7 @@ bench: setup
 # Wheel and sdist: built, looked at, installed without extras into an empty environment for every Python found, and tried.
 release-check: setup
 	$(BIN)/python -m pip install --quiet --group release
-	$(BIN)/python -m leastaction.backends.build --all
 	$(BIN)/python release/check.py $(ARGS)
 
 clean:
-	rm -rf .venv report dist build src/leastaction/backends/machine_code \
-	docs/generated docs/gallery docs/reference/api docs/reference/*.rst docs/_static/made docs/sg_execution_times.rst
+	rm -rf .venv report dist build docs/generated docs/gallery docs/reference/api docs/reference/*.rst docs/_static/made docs/sg_execution_times.rst

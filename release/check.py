@@ -24,8 +24,6 @@ NEEDED = (
     *(f"leastaction/results/viewer/assets/{name}" for name in ("view.js", "stage.js", "chart.js")),
     *(f"leastaction/results/viewer/assets/{name}" for name in ("view.css", "page.css")),
     *(f"leastaction/lab/assets/{name}" for name in ("lab.js", "page.js", "widget.js", "lab.css")),
-    # The native loops for all kinds of processors: python -m leastaction.backends.build --all
-    *(f"leastaction/backends/machine_code/run.run.x86-64-v{level}.o" for level in (2, 3, 4)),
 )
 UNWANTED = ("tests/", "benchmarks/", "examples/", "gallery/", "docs/", "__pycache__", ".pyc", ".git", ".venv")
 SOURCES = ("tests", "examples", "gallery", "benchmarks", "docs", "recipe", "README.md", "CHANGELOG.md", "CITATION.cff")

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 import leastaction as la
-from leastaction.kernel import processor_kind
 
 for extra in ("zarr", "xarray", "starlette", "uvicorn", "anywidget", "distributed"):
     assert importlib.util.find_spec(extra) is None, f"{extra} is an extra, and is installed"
@@ -25,7 +24,7 @@ def pendulum(q, v, g):
 system = la.Lagrangian(pendulum, n=1, params={"g": 9.81})
 path = la.integrate(system, "simpson", q0=[1.0], v0=[0.0], h=0.01, t_end=10)
 assert abs(path.energy() / path.energy()[0] - 1).max() < 1e-7
-assert processor_kind() == "native" or "numba" not in sys.modules, "native loops were translated that came compiled"
+assert "numba" not in sys.modules
 many = la.ensemble(system, "P4N4Q8Gau", q0=np.linspace(0.1, 1, 9)[:, None], p0=[0.0], h=0.05, steps=100)
 assert not many.failed.any()
 fine = la.integrate(system, "P2N2Q4Gau", q0=["1"], v0=["0"], h="1/10", steps=3, digits=40)

@@ -71,15 +71,9 @@ def open(path: str | os.PathLike[str]) -> StoredPath | Paths:
 
 
 def resume(
-    path: str | os.PathLike[str],
-    steps: int | None = None,
-    *,
-    t_end: Any = None,
-    inputs: Mapping[str, Any] | None = None,
-    client: Any = None,
-    threads: int | None = None,
-    progress: bool = False,
-) -> StoredPath | Paths:
+    path: str | os.PathLike[str], steps: int | None = None, *, t_end: Any = None,
+    inputs: Mapping[str, Any] | None = None, client: Any = None, threads: int | None = None, progress: bool = False,
+) -> StoredPath | Paths:  # fmt: skip
     """Continue a stored run, bit for bit as if it had never stopped.
 
     After an interrupt or a kill the run continues from its last checkpoint; what was written after that is dropped.

@@ -10,6 +10,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Container, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +33,7 @@ EXAMPLES = """examples:
 
 MIN_DIGITS = 16
 # Options of `run` for a linear system from files only; other systems would ignore them.
-LINEAR_ONLY = (
-    "damping",
-    "rayleigh",
-    "load",
-    "load_vector",
-    "ground",
-    "fixed",
-    "allow_unstable",
-)
+LINEAR_ONLY = ("damping", "rayleigh", "load", "load_vector", "ground", "fixed", "allow_unstable")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -302,27 +295,20 @@ def _run(options: argparse.Namespace) -> int:
         raise ValueError("say how to run: with --h and a --method, or with --tol, which chooses both")
     if options.tol is not None and options.method is not None:
         raise ValueError("--tol chooses the method: leave out --method")
-    how = (
-        {"tol": options.tol}
-        if options.h is None
-        else {"method": "simpson" if options.method is None else options.method, "h": options.h}
-    )
-    if matrices and options.param:
-        raise ValueError("--param goes with a problem or a FILE.py; a linear system of --mass and --stiffness has none")
+    method = "simpson" if options.method is None else options.method
+    how = {"method": method, "h": options.h} if options.tol is None else {"tol": options.tol}
     if matrices:
+        if options.param:
+            raise ValueError(
+                "--param goes with a problem or a FILE.py; a linear system of --mass and --stiffness has none"
+            )
         system, start = _linear_system(options)
     else:
         system, start = _started(options, exactly=options.digits is not None)
         start["output"] = options.output
     try:
         path = la.integrate(
-            system,
-            **start,
-            **how,
-            t_end=options.t_end,
-            every=options.every,
-            digits=options.digits,
-            progress=True,
+            system, **start, **how, t_end=options.t_end, every=options.every, digits=options.digits, progress=True
         )
     except la.StepFailed as failure:
         if options.out:
@@ -345,8 +331,8 @@ def _run(options: argparse.Namespace) -> int:
         path.save(options.out)
         print(f"saved: {options.out}")
     if options.plot:
-        _plot(path, options.plot)
-        print(f"drawn: {options.plot}")
+        shown = ["configuration", "energy"][: 1 if path.output is not None else 2]  # energy asks for the whole state
+        _draw(options.plot, [partial(path.plot, what) for what in shown])
     return 0
 
 
@@ -366,15 +352,7 @@ def _advise(options: argparse.Namespace) -> int:
     advice = la.advise(system, **start, t_end=options.t_end, tol=options.tol)
     print(advice.details)
     if options.plot:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        import matplotlib.pyplot as plt
-
-        figure, ax = plt.subplots(layout="constrained")
-        advice.plot(ax)
-        figure.savefig(options.plot, dpi=160)
-        print(f"drawn: {options.plot}")
+        _draw(options.plot, [advice.plot])
     return 0
 
 
@@ -399,20 +377,20 @@ def _check_outputs(options: argparse.Namespace) -> None:
             raise ValueError(f"--plot {options.plot}: no figure format {ending!r}; there are {', '.join(known)}")
 
 
-def _plot(path: Any, file: Path) -> None:
+def _draw(file: Path, pictures: list[Any]) -> None:
+    """Pictures one below the other, each a function of axes, to a file."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    if path.output is not None:  # no energy without the whole state
-        path.plot("configuration").figure.savefig(file, dpi=160)
-        return
-    figure, axes = plt.subplots(2, 1, figsize=(7, 6), layout="constrained", sharex=True)
-    path.plot("configuration", axes[0])
-    path.plot("energy", axes[1])
-    axes[0].set_xlabel("")
+    size = (7, 3 * len(pictures)) if len(pictures) > 1 else None
+    figure, axes = plt.subplots(len(pictures), 1, figsize=size, layout="constrained", sharex=True, squeeze=False)
+    for picture, ax in zip(pictures, axes[:, 0], strict=True):
+        picture(ax)
+        ax.label_outer()
     figure.savefig(file, dpi=160)
+    print(f"drawn: {file}")
 
 
 def _started(options: argparse.Namespace, exactly: bool = False) -> tuple[Any, dict[str, Any]]:
@@ -614,14 +592,10 @@ def _bench(options: argparse.Namespace) -> int:
     for name, path in best.items():
         energy = path.energy()
         iterations = path.stats.get("newton_iterations")
+        time = f"{path.stats['time_per_step'] * 1e6:.3g}"
+        count = "" if iterations is None else f"{iterations / options.steps:.2f}"
         rows.append(
-            [
-                name,
-                path.method.order,
-                f"{path.stats['time_per_step'] * 1e6:.3g}",
-                "" if iterations is None else f"{iterations / options.steps:.2f}",
-                f"{abs(energy - energy[0]).max() / (abs(energy[0]) or 1.0):.1e}",
-            ]
+            [name, path.method.order, time, count, f"{abs(energy - energy[0]).max() / (abs(energy[0]) or 1):.1e}"]
         )
     _print_table(["method", "order", "µs per step", "iterations", "energy error"], rows)
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from collections.abc import Callable
@@ -14,6 +15,8 @@ PARAMETERS = {
     Where to draw. Without `ax` a new figure is made.""",
     "at": """at : {"nodes", "end"}, default "nodes"
     The largest error over the run, or the error at t_end.""",
+    "beside": """beside : sequence of Path, optional
+    Other paths of the same system, shown beside this one.""",
     "case": """system : Lagrangian, Quadratic, Sum or Problem
     What moves. A problem of `la.problems` brings its start, and its exact solution where one is known.
 q0 : array_like, shape (n,), optional
@@ -53,12 +56,18 @@ h : float
     The step.""",
     "method": """method : str or method
     The method.""",
+    "method_facts": """name, order, symmetric
+    Its name in the literature, its order, and whether a step of −h undoes a step of h.""",
     "moved": """system : Lagrangian, Quadratic or Sum
     What moves.""",
+    "names": """names : sequence of str, optional
+    Names of the coordinates, such as ``["theta1", "theta2"]``: tables, plots, pages and files use them.""",
     "params": """params : mapping, optional
     Values of parameters, in place of the defaults.""",
     "r": """r : int
     Number of points, at least 1; at least 2 where both ends are among them.""",
+    "rule": """rule : {"previous", "linear", "cubic"}, default "cubic"
+    How samples are joined, as for `la.Samples`.""",
     "start": """q0 : array_like, shape (n,)
     Positions at the start.
 p0, v0 : array_like, shape (n,), optional
@@ -80,6 +89,32 @@ p0, v0 : array_like, shape (n,), optional
     "x": """x : array_like
     hω.""",
 }
+
+
+def described(cls: type[T]) -> type[T]:
+    """Complete the docstring of a class by its fields, ``h: Annotated[FloatArray, "shape (K,)", "Steps."]``, and its
+    properties: each becomes an entry of the section Attributes.
+    """
+    if cls.__doc__:
+        entries = []
+        for name, annotation in inspect.get_annotations(cls).items():
+            if annotation.startswith("Annotated["):
+                kind, *told = ast.parse(annotation, mode="eval").body.slice.elts
+                *shape, text = (one.value for one in told)
+                entries.append((name, [_kind(ast.unparse(kind)), *shape], text))
+        for name, member in vars(cls).items():
+            if isinstance(member, property) and member.__doc__:
+                entries.append((name, [_kind(member.fget.__annotations__["return"])], member.__doc__))
+        head, *sections = re.split(r"\n\n(?=\w+\n---)", inspect.cleandoc(cls.__doc__))
+        own = [f"{name} : {', '.join(kind)}\n    {text}" for name, kind, text in entries]
+        if sections and sections[0].startswith("Attributes\n"):
+            own += sections.pop(0).splitlines()[2:]
+        cls.__doc__ = "\n\n".join([head, "\n".join(["Attributes", "-" * 10, *own]), *sections])
+    return cls
+
+
+def _kind(annotation: str) -> str:
+    return re.sub(r"\bFloatArray\b|NDArray\[np\.\w+\]", "ndarray", annotation)
 
 
 def documented(*names: str) -> Callable[[T], T]:

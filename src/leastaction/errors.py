@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -130,32 +129,17 @@ class StepFailed(ArithmeticError):  # noqa: N818  (a public name)
     True 0.5
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        path: Path,
-        step: int,
-        time: float,
-        h: float,
-        stage: str,
-        residual: float = 0.0,
-        iterations: int = 0,
-    ) -> None:
-        super().__init__(message)
-        self.path = path
-        self.step = step
-        self.time = time
-        self.h = h
-        self.stage = stage
-        self.residual = residual
-        self.iterations = iterations
+    path: Path
+    step: int
+    time: float
+    h: float
+    stage: str
+    residual: float
+    iterations: int
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """How the exception is pickled: with all its attributes, by keywords."""
-        names = ("path", "step", "time", "h", "stage", "residual", "iterations")
-        notes = {"__notes__": list(self.__notes__)} if hasattr(self, "__notes__") else None
-        return partial(type(self), **{name: getattr(self, name) for name in names}), self.args, notes
+    def __init__(self, message: str, **about: Any) -> None:
+        super().__init__(message)
+        self.__dict__.update({"residual": 0.0, "iterations": 0} | about)
 
 
 class RestingContact(StepFailed):

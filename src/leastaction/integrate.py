@@ -43,7 +43,6 @@ def integrate(
     events: Mapping[str, Event | Impact] | None = None,
     inputs: Mapping[str, Any] | None = None,
     pace: Callable[..., Any] | str | None = None,
-    threads: int | None = None,
 ) -> Path:
     """Integrate a system from the state (q0, p0) or (q0, v0): one trajectory.
 
@@ -113,10 +112,6 @@ def integrate(
         steps of s, a last shorter step meets `t_end`, and `path.t` holds times. Where the energy changes, since L or σ
         depends on t, a force acts or constraints hold, time is one more coordinate of the step. With constraints σ
         must be given.
-    threads : int, optional
-        How many cores to use, at most. One trajectory has work for several only where it is a large sum
-        (:doc:`/sums`). The result does not depend on `threads`. Without `threads` the number follows from the size of
-        the sum.
 
     Returns
     -------
@@ -169,7 +164,7 @@ def integrate(
     options: dict[str, Any] = {
         "every": positive("every", every), "digits": digits, "progress": progress, "output": output,
         "allow_unstable": allow_unstable, "branch": branch, "tangent": tangent, "store": store, "events": events,
-        "inputs": inputs, "threads": threads,
+        "inputs": inputs,
     }  # fmt: skip
     start = (q0, p0, v0)
     if tol is None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.results.between import states
+from leastaction.results.inside_steps import states
 from thrift import rest_slow
 
 

@@ -6,8 +6,9 @@ import matplotlib
 import numpy as np
 import pytest
 
+from leastaction.papers import pendulum2023 as paper
 from leastaction.papers.model import Options
-from leastaction.papers.pendulum2023 import PAPER, errata, results
+from leastaction.papers.pendulum2023 import PAPER
 from leastaction.papers.style import style
 
 matplotlib.use("Agg")
@@ -25,12 +26,12 @@ STORED = {
 
 def test_table_1():
     """Round-off, 10⁻¹⁵ of quantities up to 10, is a 10⁻⁵th of the smallest errors at most; every cell is reproduced."""
-    cells = results.table_1(Options())
+    cells = paper.table_1(Options())
     assert len(cells) == 24
     assert [cell for cell in cells if not cell.agrees] == []
     for cell in cells:
         if cell.column != "order":
-            stored = STORED[cell.row][results.MESHES.index(int(cell.column.split()[0]))]
+            stored = STORED[cell.row][paper.MESHES.index(int(cell.column.split()[0]))]
             assert cell.computed == pytest.approx(stored, rel=1e-5), cell
 
 
@@ -66,7 +67,7 @@ def test_the_second_derivative_is_meant():
     problem = la.problems.get("pendulum")
     for h in (0.01, 0.1, 0.3):
         exact = la.tangent(problem.system, "newmark", problem.q0, problem.p0, h).state[::-1, ::-1]
-        right, printed = (errata.newmark_derivative(h, c) for c in (errata.stiffness, errata.force))
+        right, printed = (paper.newmark_derivative(h, c) for c in (paper.stiffness, paper.force))
         np.testing.assert_allclose(right, exact, atol=1e-13 * np.abs(exact).max())
         assert np.abs(printed - exact).max() > h
         assert np.linalg.det(printed) == pytest.approx(1, abs=1e-13)
@@ -75,14 +76,14 @@ def test_the_second_derivative_is_meant():
 def test_sign_of_the_derivative_by_the_middle():
     rng = np.random.default_rng(3)
     for q in rng.uniform(-2, 2, (5, 3)):
-        exact, printed, right = errata.middle_derivatives(*q)
+        exact, printed, right = paper.middle_derivatives(*q)
         assert right == pytest.approx(exact, rel=1e-12)
         assert abs(printed - exact) > 0.1
 
 
 def test_the_action_takes_the_first_step_too():
     """Simpson's sum over all steps converges to the action with order 4; the printed one lacks a step."""
-    off = [abs(errata.discrete_actions(n).sum() - errata.exact_action()) for n in (10, 20, 40)]
+    off = [abs(paper.discrete_actions(n).sum() - paper.exact_action()) for n in (10, 20, 40)]
     assert off[0] / off[1] == pytest.approx(16, rel=0.05)
     assert off[1] / off[2] == pytest.approx(16, rel=0.02)
-    assert abs(errata.discrete_actions(40)[1:].sum() - errata.exact_action()) > 1e4 * off[2]
+    assert abs(paper.discrete_actions(40)[1:].sum() - paper.exact_action()) > 1e4 * off[2]

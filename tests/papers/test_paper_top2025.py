@@ -5,7 +5,6 @@ tests/data/top2025.json holds the cells as this code computed them in float64, a
 
 import json
 import math
-from fractions import Fraction
 from pathlib import Path as FilePath
 
 import matplotlib
@@ -24,9 +23,8 @@ from leastaction.papers.top2025.tables import (
     PENDULUM_ENERGY,
     TOP_ENERGY,
     TOP_NUTATION,
-    pendulum_errors,
+    errors,
     precision,
-    top_errors,
 )
 
 matplotlib.use("Agg")
@@ -79,9 +77,9 @@ def test_all_lengths():
 
 
 def test_64_digits_give_the_same_errors():
-    h = Fraction(1, 25)
-    assert pendulum_errors(SIMPSON, h, (1,), 64)[1] == pytest.approx(pendulum_errors(SIMPSON, h, (1,))[1], rel=1e-8)
-    many, few = (top_errors(RK4, 50, (1,), digits) for digits in (64, None))
+    many, few = (errors("double-pendulum", SIMPSON, 25, (1,), digits)["energy"][1] for digits in (64, None))
+    assert many == pytest.approx(few, rel=1e-8)
+    many, few = (errors("lagrange-top", RK4, 50, (1,), digits) for digits in (64, None))
     for quantity in ("nutation", "energy"):
         assert many[quantity][1] == pytest.approx(few[quantity][1], rel=1e-7)
 
@@ -94,10 +92,7 @@ def test_runs_in_pieces_are_the_whole_run(name):
     counted = []
     pieces = long_runs.errors(long, counted.append, piece=7)
     assert sum(counted) == long.steps == 60
-    if name == "lagrange-top":
-        whole = top_errors(SIMPSON, mesh, lengths, 30)
-    else:
-        whole = {"energy": pendulum_errors(SIMPSON, Fraction(1, mesh), lengths, 30)}
+    whole = errors(name, SIMPSON, mesh, lengths, 30)
     assert set(pieces) == set(whole)
     for quantity, found in whole.items():
         assert pieces[quantity] == pytest.approx(found, rel=1e-12)
@@ -125,7 +120,7 @@ def test_statements(statement):
 
 def test_the_caption_of_table_5_is_loose_not_false():
     """Simpson's energy error at h = 0.02 does grow, from 3.555e-8 to 3.637e-8: no erratum says otherwise."""
-    e = top_errors(SIMPSON, 50, (1, 10, 100, 1000))["energy"]
+    e = errors("lagrange-top", SIMPSON, 50, (1, 10, 100, 1000))["energy"]
     assert (e[1], e[1000]) == pytest.approx((3.555e-8, 3.637e-8), rel=1e-3)
     assert not any("Table 5, caption" in erratum.place for erratum in PAPER.errata)
 

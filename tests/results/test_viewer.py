@@ -13,7 +13,7 @@ import pytest
 import leastaction as la
 from leastaction.errors import measuring
 from leastaction.results import looks
-from leastaction.results.between import states
+from leastaction.results.inside_steps import states
 from leastaction.results.looks import Look
 from leastaction.results.viewer.bodies import mesh
 from leastaction.results.viewer.drawing import drawing, hint, plain

@@ -6,10 +6,10 @@ import ctypes
 
 import numpy as np
 import pytest
-
-import leastaction as la
 from leastaction.backends.fused.elimination import factors, square, substitute
 from leastaction.backends.fused.programs import held_programs
+
+import leastaction as la
 from leastaction.kernel import compile_program
 from leastaction.program import Builder
 from leastaction.program.ordering import prompt

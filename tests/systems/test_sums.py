@@ -10,14 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from leastaction.backends.galerkin import GalerkinStepper
+from leastaction.backends.trajectories import HELPER
 
 import leastaction as la
 from interrupts import pressed_after
-from leastaction.backends import cells, summands
-from leastaction.backends.galerkin import GalerkinStepper
-from leastaction.backends.tables import cut
-from leastaction.backends.trajectories import HELPER
+from leastaction.engine import row_ranges
+from leastaction.engine.row_stretches import cut
 from leastaction.events.motion import DetachedMotion
+from leastaction.kernel import native_lanes
 from leastaction.methods.registry import family
 from leastaction.step.stepper import Start
 from systems import catalogued
@@ -178,24 +179,6 @@ def test_the_stiffest_steps_go_on_where_those_of_the_lagrangian_written_out_do(s
     assert path.q == pytest.approx(plain.q, abs=1e-10 * np.abs(plain.q).max())
 
 
-@pytest.mark.parametrize("mass", MASSES)
-def test_newton_along_directions_is_newton(mass):
-    """J w, summed over rows, is the Jacobian written out: masses that move, forces, time."""
-    system, (q, v) = random_sum(3, mass), start()
-    rng = np.random.default_rng(0)
-    dq, dv = rng.standard_normal((2, N))
-    plain, sums, params = system.expanded(), system.assembly, system.values()
-    room = summands.padded(N) + summands.native_lanes()
-    Q, V = np.zeros((2, 3 * room))
-    Q[:N], V[:N], Q[2 * room : 2 * room + N], V[2 * room : 2 * room + N] = q, v, dq, dv
-    pushed = summands.Evaluation(2 * room + N, sums.pushed, (N, N))
-    f, m = pushed(0.3, Q[: 2 * room + N], V[: 2 * room + N], params)
-    at = plain.node(np.array([0.3]), q, v, params)
-    blocks = {name: np.array(at[name], float).reshape(N, N) for name in ("f_q", "f_v", "m_q", "m_v")}
-    assert f == pytest.approx(blocks["f_q"] @ dq + blocks["f_v"] @ dv, abs=1e-13)
-    assert m == pytest.approx(blocks["m_q"] @ dq + blocks["m_v"] @ dv, abs=1e-13)
-
-
 @pytest.mark.filterwarnings("ignore::leastaction.EnergyWarning")
 def test_forces_that_bend_are_no_noise():
     """In long steps of a stiff chain a probe of f(q ± δ) bends: this must not be taken for rounding, since then a state
@@ -250,25 +233,20 @@ def tables_to_share():
 
 
 @pytest.mark.parametrize("name", list(tables_to_share()))
-def test_rows_of_one_phase_touch_no_coordinate_together(name, monkeypatch):
+def test_rows_of_a_cell_touch_no_other_range(name, monkeypatch):
     table, n = tables_to_share()[name]
-    monkeypatch.setattr(cells, "RANGE", 64 if n > 64 else 8)
-    monkeypatch.setattr(cells, "BARRIER", 1)
-    cut = cells.cells_of(n, [table], 4)
-    (cell,) = cut.of
-    assert len(cut.phases) > 2 and cut.phases[1] > 1
-    for begin, end in zip(cut.phases, cut.phases[1:], strict=False):
-        sets = [set(table[cell == k].ravel().tolist()) for k in range(begin, end)]
-        assert len(set().union(*sets)) == sum(map(len, sets))
-    # Ranges are owned once, and later phases do not touch what is done with the first.
-    assert sorted(k for _, a, b, _, _ in cut.owned.tolist() for k in range(a, b)) == list(range(n))
-    later = set(table[cell >= cut.phases[1]].ravel().tolist())
-    assert not later.intersection(k for *_, a, b in cut.owned.tolist() for k in range(a, b))
-    # What later phases touch goes on with the last cell that touches it.
-    for (_, begin, end, low, high), last in zip(cut.owned.tolist(), cut.last.tolist(), strict=True):
-        for part, (a, b) in zip(last, ((begin, low), (high, end)), strict=True):
-            touching = cell[((table >= a) & (table < b)).any(axis=1)]
-            assert part == (touching.max() if a < b else -1)
+    monkeypatch.setattr(row_ranges, "RANGE", 64 if n > 64 else 8)
+    cut = row_ranges.cells_of(n, [table], 4)
+    (cell,), last = cut.of, cut.phases[1]
+    assert last > 1 and cell.max() == last
+    covered = []
+    for own, begin, end, low, high in cut.owned.tolist():
+        inside = table[cell == own]
+        assert ((inside >= begin) & (inside < end)).all()
+        others = table[cell == last]
+        assert begin <= low and high <= end and not ((others >= low) & (others < high)).any()
+        covered += range(begin, end)
+    assert covered == list(range(n))
 
 
 @pytest.mark.parametrize("method", ["stormer-verlet", "simpson", "P2N2Q4Gau"])
@@ -276,9 +254,7 @@ def test_rows_of_one_phase_touch_no_coordinate_together(name, monkeypatch):
 def test_threads_change_nothing(name, method, monkeypatch):
     """To the last bit, with parts of the work for each of them."""
     table, n = tables_to_share()[name]
-    monkeypatch.setattr(cells, "RANGE", 64 if n > 64 else 8)
-    monkeypatch.setattr(cells, "BARRIER", 1)
-    monkeypatch.setattr(summands, "HEAVY", 1)
+    monkeypatch.setattr(row_ranges, "RANGE", 64 if n > 64 else 8)
     system = la.Lagrangian.sum(
         [
             la.Term(kinetic, over=np.arange(n), params={"m": np.linspace(1, 2, n)}),
@@ -286,7 +262,7 @@ def test_threads_change_nothing(name, method, monkeypatch):
         ],
         n=n,
     )
-    assert len(system.assembly.cells.phases) > 2
+    assert system.assembly.cells.phases[1] > 1
     q, v = start(n)
     paths = [la.integrate(system, method, q0=q, v0=v, h=0.02, steps=30, threads=k) for k in (1, 2, 3, None)]
     assert not any(thread.name == HELPER for thread in threading.enumerate())
@@ -457,7 +433,7 @@ def test_every_row_of_a_table_is_in_one_part():
         rows = np.concatenate([part.rows for part in parts])
         assert sorted(rows[rows >= 0].tolist()) == list(range(len(table))), name
         for part in parts:
-            written = sum(count * summands.native_lanes() - lacking for _, _, count, lacking, _ in part.pieces())
+            written = sum(count * native_lanes() - lacking for _, _, count, lacking, _ in part.pieces())
             assert part.pattern is not None or written == (part.rows >= 0).sum()
     assert cut(tables["chain"])[0].pattern is not None
 

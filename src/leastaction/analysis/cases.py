@@ -71,17 +71,9 @@ class Case:
 
 
 def case_of(
-    what: Any,
-    q0: Any = None,
-    p0: Any = None,
-    v0: Any = None,
-    h: Any = None,
-    *,
-    t_end: Any,
-    exact: Callable[..., Any] | None = None,
-    digits: int | None = None,
-    params: Mapping[str, Any] | None = None,
-) -> tuple[Case, Any]:
+    what: Any, q0: Any = None, p0: Any = None, v0: Any = None, h: Any = None, *, t_end: Any,
+    exact: Callable[..., Any] | None = None, digits: int | None = None, params: Mapping[str, Any] | None = None,
+) -> tuple[Case, Any]:  # fmt: skip
     """The Case of what `la.analysis.convergence` and its like were given, and the steps h."""
     own = {name: x for name, x in (("q0", q0), ("p0", p0), ("v0", v0)) if x is not None}
     system = what

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leastaction.analysis import figures
+from leastaction.docstrings import described
+from leastaction.numbers.arrays import FloatArray
 from leastaction.printing import freedom, table
 from leastaction.results.impulses import accumulated
 from leastaction.results.path import Path
@@ -18,27 +19,13 @@ from leastaction.results.path import Path
 if TYPE_CHECKING:
     from leastaction.analysis.symmetries import Symmetries, Symmetry
 
-FloatArray = NDArray[np.float64]
-
 ROUND_OFF = 16 * np.finfo(float).eps  # times the root of the number of steps: what a sum of roundings may reach
 
 
+@described
 @dataclass(frozen=True, eq=False)
 class Kept:
     """One constant of the motion along a run.
-
-    Attributes
-    ----------
-    name : str
-        What it is.
-    values : ndarray, shape (K,)
-        J at the stored times. Where a force acts, without what the force brought: p·ξ(q) − ∫ F·ξ dt, or E − W.
-    size : float
-        How large its terms are: max Σ |p_i (A q + b)_i|; of the energy, max |p·v| + |L|.
-    drift : float
-        max |J − J₀| / size.
-    exactly : bool
-        Whether the drift is round-off.
 
     Examples
     --------
@@ -50,11 +37,11 @@ class Kept:
     ('rotation in the plane (q0, q1)', True)
     """
 
-    name: str
-    values: FloatArray
-    size: float
-    drift: float
-    exactly: bool
+    name: Annotated[str, "What it is."]
+    values: Annotated[FloatArray, "shape (K,)", "J less what a force brought: p·ξ(q) − ∫ F·ξ dt, or E − W."]
+    size: Annotated[float, "How large its terms are: max Σ |p_i (A q + b)_i|; of the energy, max |p·v| + |L|."]
+    drift: Annotated[float, "max |J − J₀| / size."]
+    exactly: Annotated[bool, "Whether the drift is round-off."]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +49,6 @@ class Conservation(figures.Drawn, picture=figures.draw_conservation):
     """Which constants of the motion a run preserved, and how well. `la.analysis.Symmetries.check` gives it.
 
     It is a sequence of `la.analysis.Kept`, by place or by name. `plot` draws |J − J₀| / size of each over time.
-
-    Attributes
-    ----------
-    path : Path
-        The run.
-    kept : tuple of Kept
-        One entry for each constant.
 
     Examples
     --------
@@ -79,8 +59,8 @@ class Conservation(figures.Drawn, picture=figures.draw_conservation):
     False
     """
 
-    path: Path
-    kept: tuple[Kept, ...]
+    path: Annotated[Path, "The run."]
+    kept: Annotated[tuple[Kept, ...], "One entry for each constant."]
 
     def __iter__(self) -> Iterator[Kept]:
         return iter(self.kept)

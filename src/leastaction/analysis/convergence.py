@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from leastaction.analysis import figures
 from leastaction.analysis.cases import At, Case, case_of
@@ -21,9 +21,8 @@ from leastaction.errors import StepFailed
 from leastaction.methods import Galerkin, Method
 from leastaction.methods import method as method_named
 from leastaction.methods.quadrature import gauss, lobatto
+from leastaction.numbers.arrays import FloatArray
 from leastaction.printing import table
-
-FloatArray = NDArray[np.float64]
 
 HALVINGS = 7  # how many steps are tried where none are given: t_end / 8 and its halves
 
@@ -33,23 +32,6 @@ class Convergence(figures.Drawn, picture=figures.draw_convergence):
     """Errors of a method over steps h, and the order that they show. `la.analysis.convergence` gives it.
 
     `plot` draws errors over h, log–log, with the fitted line. Hollow points were left out of the fit.
-
-    Attributes
-    ----------
-    h : ndarray, shape (K,)
-        Steps used, descending.
-    q, p : ndarray, shape (K,)
-        Errors of position and momentum; nan where the run failed.
-    error : ndarray, shape (K,)
-        The larger of the two, each relative to the largest |q| or |p|. The order is fitted to it.
-    round_off : ndarray, shape (K,)
-        The part of the error that may be round-off, or an error of the reference.
-    fit : Fit
-        How the order was fitted.
-    order : float
-        The fitted order.
-    expected : int
-        The order of the method.
     """
 
     problem: str
@@ -57,19 +39,21 @@ class Convergence(figures.Drawn, picture=figures.draw_convergence):
     t_end: float
     at: At
     digits: int | None
-    h: FloatArray
-    q: FloatArray
-    p: FloatArray
-    error: FloatArray
-    round_off: FloatArray
-    fit: Fit
+    h: Annotated[FloatArray, "shape (K,)", "Steps used, descending."]
+    q: Annotated[FloatArray, "shape (K,)", "Error of the position; nan where the run failed."]
+    p: Annotated[FloatArray, "shape (K,)", "Error of the momentum."]
+    error: Annotated[FloatArray, "shape (K,)", "The larger one, relative to max |q| or max |p|; it is fitted."]
+    round_off: Annotated[FloatArray, "shape (K,)", "The part that may be round-off, or an error of the reference."]
+    fit: Annotated[Fit, "How the order was fitted."]
 
     @property
     def order(self) -> float:
+        """The fitted order."""
         return self.fit.order
 
     @property
     def expected(self) -> int:
+        """The order of the method."""
         return self.method.order
 
     def __repr__(self) -> str:
@@ -90,19 +74,10 @@ class Convergence(figures.Drawn, picture=figures.draw_convergence):
 
 @documented()
 def convergence(
-    system: Any,
-    method: str | Method,
-    q0: Any = None,
-    p0: ArrayLike | None = None,
-    *,
-    v0: ArrayLike | None = None,
-    h: Sequence[Any] | None = None,
-    t_end: Any = None,
-    at: At = "nodes",
-    digits: int | None = None,
-    params: Mapping[str, Any] | None = None,
-    exact: Callable[..., Any] | None = None,
-) -> Convergence:
+    system: Any, method: str | Method, q0: Any = None, p0: ArrayLike | None = None, *, v0: ArrayLike | None = None,
+    h: Sequence[Any] | None = None, t_end: Any = None, at: At = "nodes", digits: int | None = None,
+    params: Mapping[str, Any] | None = None, exact: Callable[..., Any] | None = None,
+) -> Convergence:  # fmt: skip
     """Measure the errors of a method over steps h, and the order that they show.
 
     Parameters
@@ -160,56 +135,30 @@ class OrderTable(figures.Drawn, picture=figures.draw_convergence):
     """Measured orders of members PsNrQu over s and r: the Galerkin paper's Tables 1 (Gauss) and 2 (Lobatto).
 
     `la.analysis.order_table` gives it. `plot` draws the errors of all members over h.
-
-    Attributes
-    ----------
-    family : {"Gau", "Lob"}
-        Which rules.
-    s, r : tuple of int
-        Degrees and numbers of nodes.
-    orders : ndarray, shape (len(r), len(s))
-        Measured; nan where r < s.
-    expected : ndarray, shape (len(r), len(s))
-        min(2s, u).
-    results : tuple of Convergence
-        The measurements.
     """
 
-    family: Literal["Gau", "Lob"]
-    s: tuple[int, ...]
-    r: tuple[int, ...]
-    orders: FloatArray
-    expected: FloatArray
-    results: tuple[Convergence, ...]
+    family: Annotated[Literal["Gau", "Lob"], "Which rules."]
+    s: Annotated[tuple[int, ...], "Degrees."]
+    r: Annotated[tuple[int, ...], "Numbers of nodes."]
+    orders: Annotated[FloatArray, "shape (len(r), len(s))", "Measured; nan where r < s."]
+    expected: Annotated[FloatArray, "shape (len(r), len(s))", "min(2s, u)."]
+    results: Annotated[tuple[Convergence, ...], "The measurements."]
 
     def __repr__(self) -> str:
-        cells = np.array([f"{order:.2f} ({expected:.0f})" for order, expected in zip(*self._flat, strict=True)])
-        cells[np.isnan(self.expected.ravel())] = ""
-        rows = [[f"r = {r}", *row] for r, row in zip(self.r, cells.reshape(self.orders.shape), strict=True)]
+        pairs = [zip(*rows, strict=True) for rows in zip(self.orders, self.expected, strict=True)]
+        cells = [[f"{order:.2f} ({most:.0f})" if most == most else "" for order, most in row] for row in pairs]
+        rows = [[f"r = {r}", *row] for r, row in zip(self.r, cells, strict=True)]
         name = "Gauss" if self.family == "Gau" else "Lobatto"
         head = f"{name} on {self.results[0].problem}: measured order (expected min(2s, u))\n"
         return head + table(["", *(f"s = {s}" for s in self.s)], rows)
 
-    @property
-    def _flat(self) -> tuple[FloatArray, FloatArray]:
-        return self.orders.ravel(), self.expected.ravel()
-
 
 @documented()
 def order_table(
-    system: Any,
-    family: Literal["Gau", "Lob"],
-    q0: Any = None,
-    p0: ArrayLike | None = None,
-    *,
-    v0: ArrayLike | None = None,
-    h: Sequence[Any] | None = None,
-    s: Sequence[int] = (1, 2, 3, 4, 5),
-    r: Sequence[int] = (2, 3, 4, 5),
-    t_end: Any = None,
-    at: At = "nodes",
-    digits: int | None = None,
-) -> OrderTable:
+    system: Any, family: Literal["Gau", "Lob"], q0: Any = None, p0: ArrayLike | None = None, *,
+    v0: ArrayLike | None = None, h: Sequence[Any] | None = None, s: Sequence[int] = (1, 2, 3, 4, 5),
+    r: Sequence[int] = (2, 3, 4, 5), t_end: Any = None, at: At = "nodes", digits: int | None = None,
+) -> OrderTable:  # fmt: skip
     """Measure the order of every member with degree in s and nodes in r ≥ s.
 
     Parameters

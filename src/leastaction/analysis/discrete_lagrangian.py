@@ -24,7 +24,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import mpmath
 import numpy as np
@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from leastaction.analysis.fit import Fit, fit_order
 from leastaction.analysis.symmetries import Symmetry
-from leastaction.docstrings import documented
+from leastaction.docstrings import described, documented
 from leastaction.flint.boundary import Boundary
 from leastaction.integrate import integrate
 from leastaction.linear import Quadratic
@@ -58,13 +58,9 @@ HALVINGS = 5
 
 @documented()
 def discrete_lagrangian(
-    system: Lagrangian | Quadratic,
-    method: str | Method,
-    h: Any,
-    *,
-    params: Mapping[str, Any] | None = None,
+    system: Lagrangian | Quadratic, method: str | Method, h: Any, *, params: Mapping[str, Any] | None = None,
     digits: int | None = None,
-) -> DiscreteLagrangian:
+) -> DiscreteLagrangian:  # fmt: skip
     """The discrete Lagrangian L_d(q_k, q_{k+1}) of a member at step h, with its derivatives and what follows from
     them.
 
@@ -129,11 +125,8 @@ def _lagrangian_of(system: Quadratic, digits: int | None) -> Lagrangian:
     if system.C is not None or system.f is not None:
         raise ValueError("a Quadratic system with damping or a load has no action of its own; leave them out")
     M, K, _ = system.exact_matrices(Digits(digits or FLOAT_DIGITS))
-    return Lagrangian(_quadratic, n=system.n, params={"M": M.tolist(), "K": K.tolist()})
-
-
-def _quadratic(q: Any, v: Any, M: Any, K: Any) -> Any:
-    return (v @ M @ v - q @ K @ q) / 2
+    matrices = {"M": M.tolist(), "K": K.tolist()}
+    return Lagrangian(lambda q, v, M, K: (v @ M @ v - q @ K @ q) / 2, n=system.n, params=matrices)
 
 
 @dataclass(frozen=True, eq=False)
@@ -375,15 +368,9 @@ class DiscreteLagrangian:
         return DiscreteLagrangian(self.system, galerkin(s, gauss(s)), self.h, self.params, self.digits)
 
     def variational_order(
-        self,
-        q0: ArrayLike,
-        *,
-        v0: ArrayLike | None = None,
-        p0: ArrayLike | None = None,
-        h: Sequence[Any] | None = None,
-        t: Any = 0,
-        digits: int = ORDER_DIGITS,
-    ) -> VariationalOrder:
+        self, q0: ArrayLike, *, v0: ArrayLike | None = None, p0: ArrayLike | None = None,
+        h: Sequence[Any] | None = None, t: Any = 0, digits: int = ORDER_DIGITS,
+    ) -> VariationalOrder:  # fmt: skip
         """The order r of |L_d − L_d^exact| = O(h^{r+1}), measured along a motion.
 
         Begin with a velocity, and not at an apsis: where the motion turns, the odd terms of the error vanish, and a
@@ -424,18 +411,10 @@ class DiscreteLagrangian:
         return f"DiscreteLagrangian({self.system.name}, {self.method.name}, h = {float(self._h):g})"
 
 
+@described
 @dataclass(frozen=True, eq=False)
 class VariationalOrder:
     """|L_d − L_d^exact| over h along a motion. `la.analysis.DiscreteLagrangian.variational_order` gives it.
-
-    Attributes
-    ----------
-    h, error : ndarray, shape (K,)
-        Steps and errors.
-    order : float
-        The fitted slope, less one.
-    fit : Fit
-        How the slope was fitted.
 
     Examples
     --------
@@ -446,12 +425,13 @@ class VariationalOrder:
     """
 
     method: Galerkin
-    h: NDArray[np.float64]
-    error: NDArray[np.float64]
-    fit: Fit
+    h: Annotated[NDArray[np.float64], "shape (K,)", "Steps."]
+    error: Annotated[NDArray[np.float64], "shape (K,)", "Errors."]
+    fit: Annotated[Fit, "How the slope was fitted."]
 
     @property
     def order(self) -> float:
+        """The fitted slope, less one."""
         return self.fit.order - 1
 
     def __repr__(self) -> str:

@@ -20,12 +20,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations, product
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-FloatArray = NDArray[np.float64]
+from leastaction.docstrings import described
+from leastaction.numbers.arrays import FloatArray
+
 Signed = tuple[tuple[int, ...], tuple[int, ...]]  # (where each coordinate comes from, with which sign)
 
 EVERY, EVERY_SIGN = 5, 12
@@ -33,22 +35,16 @@ POINTS = 24
 SAME_VALUE, SAME_COMPONENT = 1e-12, 1e-9  # relative: of L, of a component of its gradient
 
 
+@described
 @dataclass(frozen=True, eq=False)
 class DiscreteSymmetry:
     """A permutation or reflection of coordinates, q ↦ P q, that leaves L unchanged. `la.analysis.symmetries` gives it.
 
     ``one(q)`` is P q, for one configuration (n,) or many (K, n).
-
-    Attributes
-    ----------
-    name : str
-        Such as "reflection of q0".
-    P : ndarray, shape (n, n)
-        One ±1 in each row and column.
     """
 
-    name: str
-    P: FloatArray
+    name: Annotated[str, 'Such as "reflection of q0".']
+    P: Annotated[FloatArray, "shape (n, n)", "One ±1 in each row and column."]
 
     def __call__(self, q: ArrayLike) -> FloatArray:
         """P q, for one configuration (n,) or many (K, n); for velocities and momenta alike."""
@@ -65,8 +61,13 @@ def discrete(sampler: Any, proof: Any) -> tuple[tuple[DiscreteSymmetry, ...], tu
     if not all(proof.leaves(*one) for one in found):
         proven = _found(_Test(sampler, proof, proven=True))
     doubtful = [one for one in found if not proof.leaves(*one)]
-    listed = [[DiscreteSymmetry(describe(one), _matrix(one)) for one in some] for some in (proven, doubtful)]
-    return tuple(listed[0]), tuple(listed[1])
+    return tuple(map(_symmetry, proven)), tuple(map(_symmetry, doubtful))
+
+
+def _symmetry(candidate: Signed) -> DiscreteSymmetry:
+    """(P q)_i = sign_i q_{order_i}, with its name."""
+    order, sign = candidate
+    return DiscreteSymmetry(describe(candidate), np.array(sign, float)[:, None] * np.eye(len(order))[list(order)])
 
 
 def _found(test: _Test) -> list[Signed]:
@@ -74,7 +75,7 @@ def _found(test: _Test) -> list[Signed]:
     n = test.sampler.system.n
     place = tuple(range(n))
     mirrors = _independent([(place, sign) for sign in _signs(n) if min(sign) < 0], test)
-    candidates = _all_permutations(n) if n <= EVERY else _arrangements(n)
+    candidates = product(permutations(place), product((1, -1), repeat=n)) if n <= EVERY else _arrangements(n)
     return [*mirrors, *_generators(test.likely([pair for pair in candidates if pair[0] != place]), mirrors, test, n)]
 
 
@@ -144,12 +145,6 @@ def _signs(n: int) -> Iterator[tuple[int, ...]]:
 def _blocks(n: int) -> list[int]:
     """Lengths of blocks into which n coordinates can be cut, more than one and shorter than n."""
     return [d for d in range(2, n) if n % d == 0]
-
-
-def _all_permutations(n: int) -> Iterator[Signed]:
-    for order in permutations(range(n)):
-        for sign in product((1, -1), repeat=n):
-            yield order, sign
 
 
 def _arrangements(n: int) -> Iterator[Signed]:
@@ -254,11 +249,3 @@ def describe(candidate: Signed) -> str:
     else:
         text = "permutation " + ", ".join(" → ".join(f"q{i}" for i in [*cycle, cycle[0]]) for cycle in cycles)
     return text + (f", with reflection of {mirrored}" if mirrored else "")
-
-
-def _matrix(candidate: Signed) -> FloatArray:
-    """P with (P q)_i = sign_i q_{order_i}."""
-    order, sign = candidate
-    P = np.zeros((len(order), len(order)))
-    P[np.arange(len(order)), list(order)] = sign
-    return P

@@ -14,40 +14,35 @@ x⁸/576)^k.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache, partial
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from leastaction.analysis import figures
 from leastaction.analysis.rational_functions import phase_series, quotient, series, to_sympy, value
 from leastaction.analysis.stability import Stability, stability
-from leastaction.docstrings import documented
+from leastaction.docstrings import described, documented
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
 from leastaction.methods.oscillator import OscillatorStep, exact_step, positive_roots
+from leastaction.numbers.arrays import FloatArray
 
 if TYPE_CHECKING:
     import sympy
 
-FloatArray = NDArray[np.float64]
 
-
+@described
 @dataclass(frozen=True)
 class Leading:
-    """The first term of a series, coefficient · x^power. `la.analysis.dispersion` gives it.
+    """The first term of a series, coefficient · x^power. `la.analysis.dispersion` gives it."""
 
-    Attributes
-    ----------
-    coefficient : SymPy number
-        Exact.
-    power : int
-    """
-
-    coefficient: Any
-    power: int
+    coefficient: Annotated[Any, "Exact."]
+    power: Annotated[int, "Of x."]
 
     def __repr__(self) -> str:
         if self.coefficient == 0:
@@ -61,33 +56,22 @@ class Dispersion(figures.Drawn, picture=figures.draw_dispersion):
 
     x = hω throughout. `la.analysis.dispersion` gives it. `plot` draws |ω_h/ω − 1| and the oscillation of the energy
     over x, with their first terms.
-
-    Attributes
-    ----------
-    method : method
-        Which method.
-    phase_error : Leading
-        The first term of ω_h/ω − 1.
-    energy_error : Leading
-        The first term of ρ − 1, the relative oscillation of the energy. For RK4: of E_{k+1}/E_k − 1, its loss.
-    cosine : SymPy expression
-        cos θ in x, θ being the angle of one step.
-    rho : SymPy expression
-        ρ in x: p² + ρ (ωq)² is conserved.
     """
 
-    method: Method
-    phase_error: Leading
-    energy_error: Leading
+    method: Annotated[Method, "Which method."]
+    phase_error: Annotated[Leading, "The first term of ω_h/ω − 1."]
+    energy_error: Annotated[Leading, "Of ρ − 1, the oscillation of the energy; for RK4 of E_{k+1}/E_k − 1, its loss."]
 
     @property
     def cosine(self) -> sympy.Expr:
+        """cos θ in x, θ being the angle of one step."""
         import sympy
 
         return quotient(self._step.c, sympy.Symbol("x"))
 
     @property
     def rho(self) -> sympy.Expr:
+        """ρ in x: p² + ρ (ωq)² is conserved."""
         import sympy
 
         return quotient(self._step.rho, sympy.Symbol("x"))
@@ -107,13 +91,8 @@ class Dispersion(figures.Drawn, picture=figures.draw_dispersion):
         import sympy
 
         x = sympy.Symbol("x")
-        found: list[Any] = []
-        count = 4
-        while len(found) < terms + 1 and count < 200:
-            count *= 2
-            numbers = _phase_terms(self._step, count)
-            found = [to_sympy(a) * x ** (2 * k) for k, a in enumerate(numbers) if a != 0]
-        return sympy.Add(*found[: terms + 1])
+        found = islice(_nonzero(partial(_phase_terms, self._step)), terms + 1)
+        return sympy.Add(*(a * x**power for a, power in found))
 
     @documented("x")
     def phase(self, x: ArrayLike) -> FloatArray:
@@ -224,25 +203,18 @@ def dispersion(method: str | Method) -> Dispersion:
         )
     energy = step.rho if step.symplectic else step.area
     phase, lost = (
-        _first(lambda count, terms=terms: [a - (k == 0) for k, a in enumerate(terms(count))])
-        for terms in (lambda count: _phase_terms(step, count), lambda count: series(energy, count))
+        Leading(*next((term for term in _nonzero(terms) if term[1]), (sympy.Integer(0), 0)))
+        for terms in (partial(_phase_terms, step), partial(series, energy))
     )
-    if energy.numerator == energy.denominator:
-        lost = Leading(sympy.Integer(0), 0)
     return Dispersion(chosen, phase, lost)
 
 
-def _first(series: Any) -> Leading:
-    """The first coefficient that is not zero, of a series in x² computed to ever more terms."""
-    count = 4
-    while count < 200:
-        for k, a in enumerate(series(count)):
-            if a != 0:
-                return Leading(to_sympy(a), 2 * k)
-        count *= 2
-    import sympy
-
-    return Leading(sympy.Integer(0), 0)
+def _nonzero(terms: Callable[[int], list[Any]]) -> Iterator[tuple[Any, int]]:
+    """The coefficients that are not zero, each with its power of x; `terms(count)` computes a series in x²."""
+    seen = 0
+    for count in (8, 16, 32, 64, 128):
+        yield from ((to_sympy(a), 2 * (seen + k)) for k, a in enumerate(terms(count)[seen:]) if a != 0)
+        seen = count
 
 
 def _phase_terms(step: OscillatorStep, count: int) -> list[Any]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from leastaction.analysis import figures
 from leastaction.analysis.cases import At, case_of
@@ -19,9 +19,8 @@ from leastaction.docstrings import documented
 from leastaction.errors import StepFailed
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
+from leastaction.numbers.arrays import FloatArray
 from leastaction.printing import table
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,29 +28,14 @@ class Efficiency(figures.Drawn, picture=figures.draw_efficiency):
     """Errors and run times of methods over steps. `la.analysis.efficiency` gives it.
 
     `plot` draws error against run time, log–log.
-
-    Attributes
-    ----------
-    problem : str
-        The problem's name.
-    methods : tuple of methods
-        The rows.
-    h : ndarray, shape (K,)
-        Steps, the columns, descending.
-    error : ndarray, shape (methods, K)
-        The larger of the errors of q and p, each relative to the size of its values; nan where a run failed.
-    time : ndarray, shape (methods, K)
-        Seconds of the shortest repeat.
-    noise : float
-        The median of the repeats over the shortest, at worst: 1 on a quiet machine.
     """
 
-    problem: str
-    methods: tuple[Method, ...]
-    h: FloatArray
-    error: FloatArray
-    time: FloatArray
-    noise: float
+    problem: Annotated[str, "The problem's name."]
+    methods: Annotated[tuple[Method, ...], "The rows."]
+    h: Annotated[FloatArray, "shape (K,)", "Steps, the columns, descending."]
+    error: Annotated[FloatArray, "shape (methods, K)", "The larger relative error of q and p; nan where a run failed."]
+    time: Annotated[FloatArray, "shape (methods, K)", "Seconds of the shortest repeat."]
+    noise: Annotated[float, "The median of the repeats over the shortest, at worst: 1 on a quiet machine."]
 
     def __repr__(self) -> str:
         rows = [
@@ -89,17 +73,10 @@ class Efficiency(figures.Drawn, picture=figures.draw_efficiency):
 
 @documented()
 def efficiency(
-    system: Any,
-    methods: Sequence[str | Method],
-    q0: Any = None,
-    p0: ArrayLike | None = None,
-    *,
-    v0: ArrayLike | None = None,
-    h: Sequence[float] | None = None,
-    t_end: float | None = None,
-    at: At = "nodes",
+    system: Any, methods: Sequence[str | Method], q0: Any = None, p0: ArrayLike | None = None, *,
+    v0: ArrayLike | None = None, h: Sequence[float] | None = None, t_end: float | None = None, at: At = "nodes",
     repeats: int = 5,
-) -> Efficiency:
+) -> Efficiency:  # fmt: skip
     """Measure error against run time for methods and steps.
 
     All runs are repeated in a random order, and the shortest time of each counts. Compile time is not part of it.

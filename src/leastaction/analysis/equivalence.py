@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
 import mpmath
 import numpy as np
@@ -43,28 +43,15 @@ class SameMap(figures.Drawn, picture=figures.draw_same_map):
     """Whether two methods are the same map. `la.analysis.same_map` gives it.
 
     `plot` draws how far apart one step leads over h, with a mass that depends on q and with a constant one.
-
-    Attributes
-    ----------
-    first, second : methods
-        Which two.
-    always : bool
-        The same for every Lagrangian. ``bool(found)`` is this.
-    constant_mass : bool
-        The same for L = ½ vᵀMv − V(q) with a constant M.
-    h : ndarray
-        The steps tried.
-    difference, constant_mass_difference : ndarray
-        How far one step leads the two apart on a test system, with a mass M(q) and with a constant mass.
     """
 
-    first: Method
-    second: Method
-    always: bool
-    constant_mass: bool
-    h: NDArray[np.float64]
-    difference: NDArray[np.float64]
-    constant_mass_difference: NDArray[np.float64]
+    first: Annotated[Method, "One method."]
+    second: Annotated[Method, "The other."]
+    always: Annotated[bool, "The same for every Lagrangian. ``bool(found)`` is this."]
+    constant_mass: Annotated[bool, "The same for L = ½ vᵀMv − V(q) with a constant M."]
+    h: Annotated[NDArray[np.float64], "The steps tried."]
+    difference: Annotated[NDArray[np.float64], "shape (K,)", "How far one step leads them apart, with a mass M(q)."]
+    constant_mass_difference: Annotated[NDArray[np.float64], "shape (K,)", "The same with a constant mass."]
 
     def __bool__(self) -> bool:
         return self.always
@@ -98,7 +85,7 @@ def same_map(first: str | Method, second: str | Method) -> SameMap:
     one, other = method_named(first), method_named(second)
     h = np.array([1 / 3, 1 / 6, 1 / 12])
     apart, apart_constant = (
-        np.array([_apart(system, one, other, parts) for parts in (1, 2, 4)]) for system in (_general(), _constant())
+        np.array([_apart(_system(constant), one, other, parts) for parts in (1, 2, 4)]) for constant in (False, True)
     )
     always, constant = (bool((x < 10.0 ** (8 - MAP_DIGITS)).all()) for x in (apart, apart_constant))
     return SameMap(one, other, always, constant, h, apart, apart_constant)
@@ -109,23 +96,12 @@ class Equivalences(figures.Drawn, picture=figures.draw_equivalences):
     """What else a method is. `la.analysis.equivalences` gives it.
 
     `plot` draws what the method is (1) and is not (0): where the mass is constant, and for every Lagrangian.
-
-    Attributes
-    ----------
-    method : Galerkin
-        Which method.
-    gauss : bool
-        Whether it is Gauss collocation with r stages.
-    lobatto_pair : {"always", "constant mass", "no"}
-        Whether it is the Lobatto IIIA–IIIB pair with r stages.
-    twins : tuple of Galerkin
-        Other members, up to s = r, that are the same map where the mass is constant.
     """
 
-    method: Galerkin
-    gauss: bool
-    lobatto_pair: str
-    twins: tuple[Galerkin, ...]
+    method: Annotated[Galerkin, "Which method."]
+    gauss: Annotated[bool, "Whether it is Gauss collocation with r stages."]
+    lobatto_pair: Annotated[str, "Whether it is the Lobatto IIIA–IIIB pair with r stages."]
+    twins: Annotated[tuple[Galerkin, ...], "Members up to s = r that are the same map for a constant mass."]
 
     def __repr__(self) -> str:
         r = self.method.rule.r
@@ -137,11 +113,8 @@ class Equivalences(figures.Drawn, picture=figures.draw_equivalences):
             lines.append(f"  is the Lobatto IIIA–IIIB pair with {stages}, {where[self.lobatto_pair]}")
         if self.twins:
             lines.append(f"  is {', '.join(twin.name for twin in self.twins)} where the mass is constant")
-        if len(lines) == 1:
-            lines.append(
-                "  is neither a Gauss collocation nor a Lobatto IIIA–IIIB pair, nor another member of its rule"
-            )
-        return "\n".join(lines)
+        nothing = "  is neither a Gauss collocation nor a Lobatto IIIA–IIIB pair, nor another member of its rule"
+        return "\n".join(lines if len(lines) > 1 else [*lines, nothing])
 
 
 def equivalences(method: str | Method) -> Equivalences:
@@ -168,11 +141,10 @@ def equivalences(method: str | Method) -> Equivalences:
     chosen = require_member(method_named(method), "equivalences", "to compare two maps use same_map")
     s, rule = chosen.s, chosen.rule
     r = rule.r
-    square = s == r
-    is_gauss = square and _agree(_partitioned(chosen), _gauss_collocation(r))
+    is_gauss = s == r and _agree(_partitioned(chosen), _gauss_collocation(r))
     pair = "no"
     if r >= 2:
-        if square and _agree(_partitioned(chosen), _lobatto_pair(r)):
+        if s == r and _agree(_partitioned(chosen), _lobatto_pair(r)):
             pair = "always"
         elif _agree(_nystrom(chosen), _nystrom_of(lobatto(r), *_lobatto_pair(r)[1:])):
             pair = "constant mass"
@@ -236,12 +208,9 @@ def _collocation(rule: Quadrature) -> Any:
     with mpmath_digits(TABLE_DIGITS):
         c, _ = rule.points(TABLE_DIGITS)
         x, w = gauss(rule.r).points(TABLE_DIGITS)
-        a = mpmath.matrix(rule.r, rule.r)
-        for i in range(rule.r):
-            values, _ = lagrange_basis(c, [c[i] * y for y in x], TABLE_DIGITS)
-            for j in range(rule.r):
-                a[i, j] = c[i] * mpmath.fsum(w[k] * values[k][j] for k in range(rule.r))
-        return a
+        values = [mpmath.matrix(lagrange_basis(c, [c_i * y for y in x], TABLE_DIGITS)[0]) for c_i in c]
+        rows = [c_i * (mpmath.matrix([w]) * basis) for c_i, basis in zip(c, values, strict=True)]
+        return mpmath.matrix([list(row) for row in rows])
 
 
 @lru_cache(maxsize=32)
@@ -257,30 +226,20 @@ def _lobatto_pair(r: int) -> Tables:
     with mpmath_digits(TABLE_DIGITS):
         a = _collocation(lobatto(r))
         c, b = lobatto(r).points(TABLE_DIGITS)
-        partner = mpmath.matrix(r, r)
-        for i in range(r):
-            for j in range(r):
-                partner[i, j] = b[j] * (1 - a[j, i] / b[i])
-        return mpmath.matrix(c), a, partner
+        partner = [[b[j] * (1 - a[j, i] / b[i]) for j in range(r)] for i in range(r)]
+        return mpmath.matrix(c), a, mpmath.matrix(partner)
 
 
-@lru_cache(maxsize=1)
-def _general() -> Lagrangian:
-    def general(q: Any, v: Any) -> Any:
-        """A mass that depends on q, and nothing conserved but the energy."""
-        kinetic = (2 + np.sin(q[1])) * v[0] ** 2 + (1 + q[0] ** 2) * v[1] ** 2 + v[0] * v[1] * np.cos(q[0])
+@lru_cache(maxsize=2)
+def _system(constant_mass: bool) -> Lagrangian:
+    """Two coordinates with nothing conserved but the energy."""
+
+    def moving(q: Any, v: Any) -> Any:
+        mass = (2, 3, 1) if constant_mass else (2 + np.sin(q[1]), 1 + q[0] ** 2, np.cos(q[0]))
+        kinetic = mass[0] * v[0] ** 2 + mass[1] * v[1] ** 2 + mass[2] * v[0] * v[1]
         return kinetic / 2 - q[0] ** 4 / 4 + np.cos(q[0] + 2 * q[1])
 
-    return Lagrangian(general, n=2)
-
-
-@lru_cache(maxsize=1)
-def _constant() -> Lagrangian:
-    def constant(q: Any, v: Any) -> Any:
-        kinetic = 2 * v[0] ** 2 + 3 * v[1] ** 2 + v[0] * v[1]
-        return kinetic / 2 - q[0] ** 4 / 4 + np.cos(q[0] + 2 * q[1])
-
-    return Lagrangian(constant, n=2)
+    return Lagrangian(moving, n=2)
 
 
 def _apart(system: Lagrangian, one: Method, other: Method, parts: int) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from leastaction.docstrings import documented
+from leastaction.docstrings import described, documented
 from leastaction.results.colours import COLOURS, line
 
 if TYPE_CHECKING:
@@ -28,65 +28,70 @@ if TYPE_CHECKING:
 
 
 class Drawn:
-    """A result that draws itself: ``class Stability(Drawn, picture=figures.draw_stability)``."""
+    """A result that draws itself, by a function that gives the title: ``class Structure(Drawn, picture=…)``."""
 
-    _picture: ClassVar[Callable[..., Axes]]
+    _picture: ClassVar[Callable[[Any, Axes], str]]
 
-    def __init_subclass__(cls, picture: Callable[..., Axes]) -> None:
+    def __init_subclass__(cls, picture: Callable[[Any, Axes], str]) -> None:
         cls._picture = staticmethod(picture)
+        described(cls)
 
     @documented("ax")
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the result; the description of the class says what is drawn."""
-        return self._picture(self, ax)
+        return drawn(self._picture, self, ax)
 
 
-def axes(ax: Axes | None, width: float = 7.0, height: float = 4.0) -> Axes:
-    """The axes given, or new ones."""
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
+def drawn(picture: Callable[..., str], result: Any, ax: Axes | None, **options: Any) -> Axes:
+    """The axes given, or new ones, with this picture and its title."""
+    figure = None
+    if ax is None:
+        import matplotlib.pyplot as plt
 
-    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+        figure, ax = plt.subplots(figsize=(7.0, 4.0), layout="constrained")
+    ax.set_title(picture(result, ax, **options), fontsize="medium")
+    if figure and ax.images:  # a matrix, with room for its numbers
+        rows, columns = ax.images[0].get_size()
+        figure.set_size_inches(1.5 + 0.55 * columns, 1.2 + 0.45 * rows)
+    return ax
 
 
-def matrix_plot(values: Any, rows: list[str], columns: list[str], title: str, ax: Axes | None) -> Axes:
+def matrix_plot(values: Any, rows: list[str], columns: list[str], ax: Axes) -> None:
     """A matrix as coloured fields, blue for negative and red for positive entries, with its numbers if they fit."""
     values = np.asarray(values, float)
-    ax = axes(ax, 1.5 + 0.55 * len(columns), 1.2 + 0.45 * len(rows))
     largest = float(np.abs(values).max(initial=0.0)) or 1.0
     ax.imshow(values, cmap="RdBu_r", vmin=-1.6 * largest, vmax=1.6 * largest, aspect="auto")
     ax.set_xticks(range(len(columns)), columns)
     ax.set_yticks(range(len(rows)), rows)
-    ax.set_title(title, fontsize="medium")
     if values.size <= 200:
         for i, row in enumerate(values):
             for j, x in enumerate(row):
                 ax.text(j, i, f"{x:.3g}" if x else "0", ha="center", va="center", fontsize="small")
-    return ax
 
 
-def draw_tangent(result: Tangent, ax: Axes | None) -> Axes:
+def draw_tangent(result: Tangent, ax: Axes) -> str:
     names = [f"${letter}_{{{i}}}$" for letter in "qp" for i in range(len(result.q))]
-    return matrix_plot(result.state, names, names, "derivative of the state after by the state before", ax)
+    matrix_plot(result.state, names, names, ax)
+    return "derivative of the state after by the state before"
 
 
-def draw_symmetries(result: Symmetries, ax: Axes | None) -> Axes:
+def draw_symmetries(result: Symmetries, ax: Axes) -> str:
     n = result.system.n
     columns = [f"$A_{{{i}{j}}}$" for i in range(n) for j in range(n)] + [f"$b_{{{i}}}$" for i in range(n)]
     rows = [np.concatenate([symmetry.A.ravel(), symmetry.b]) for symmetry in result.generators]
     values = np.array(rows).reshape(len(rows), n * n + n)
-    return matrix_plot(values, list(result.names), columns, f"affine symmetries of {result.system.name}", ax)
+    matrix_plot(values, list(result.names), columns, ax)
+    return f"affine symmetries of {result.system.name}"
 
 
-def draw_equivalences(result: Equivalences, ax: Axes | None) -> Axes:
+def draw_equivalences(result: Equivalences, ax: Axes) -> str:
     rows = {
         "Gauss collocation": (result.gauss, result.gauss),
         "Lobatto IIIA–IIIB": (result.lobatto_pair != "no", result.lobatto_pair == "always"),
         **{twin.name: (True, False) for twin in result.twins},
     }
-    title = f"what {result.method.name} is"
-    return matrix_plot(list(rows.values()), list(rows), ["constant mass", "every L"], title, ax)
+    matrix_plot(list(rows.values()), list(rows), ["constant mass", "every L"], ax)
+    return f"what {result.method.name} is"
 
 
 def outside_legend(ax: Axes) -> None:
@@ -104,8 +109,7 @@ def step_ticks(ax: Axes, h: Any) -> None:
         ax.xaxis.set_minor_formatter(NullFormatter())
 
 
-def draw_stability(result: Stability, ax: Axes | None, x: tuple[float, float] | None = None) -> Axes:
-    ax = axes(ax)
+def draw_stability(result: Stability, ax: Axes, x: tuple[float, float] | None = None) -> str:
     ends = [end for interval in result for end in interval.floats if math.isfinite(end)]
     lower, upper = x if x is not None else (0.0, 1.15 * max(ends) if max(ends) > 0 else 20.0)
     # Thin gaps get points of their own; otherwise they could not be seen.
@@ -125,13 +129,11 @@ def draw_stability(result: Stability, ax: Axes | None, x: tuple[float, float] | 
     ax.set(xlabel=r"$x = h\omega$", ylabel="modulus of the eigenvalues", xlim=(lower, upper))
     ax.set_ylim(max(0.0, 1 - highest), 1 + highest)
     verdict = "stable for every $h$" if result.for_all_h else "unstable where shaded"
-    ax.set_title(f"{result.method.name}: {verdict}", fontsize="medium")
     ax.legend(frameon=False, loc="upper left")
-    return ax
+    return f"{result.method.name}: {verdict}"
 
 
-def draw_structure(result: Structure, ax: Axes | None) -> Axes:
-    ax = axes(ax)
+def draw_structure(result: Structure, ax: Axes) -> str:
     floor = np.finfo(float).eps / 16  # where exact zeros are drawn
     for i, chosen in enumerate(result.methods):
         look = line(chosen)
@@ -139,14 +141,12 @@ def draw_structure(result: Structure, ax: Axes | None) -> Axes:
         hollow = look | {"marker": "s", "linewidth": 0.8, "fillstyle": "none"}
         ax.loglog(result.h, np.maximum(result.reversibility[i], floor), **hollow)
     ax.set(xlabel="step $h$", ylabel="defect of one step")
-    ax.set_title(r"symplectic $\Vert\Phi'^TJ\Phi'-J\Vert$ (dots), reversal (squares)", fontsize="medium")
     step_ticks(ax, result.h)
     outside_legend(ax)
-    return ax
+    return r"symplectic $\Vert\Phi'^TJ\Phi'-J\Vert$ (dots), reversal (squares)"
 
 
-def draw_lyapunov(result: Lyapunov, ax: Axes | None) -> Axes:
-    ax = axes(ax)
+def draw_lyapunov(result: Lyapunov, ax: Axes) -> str:
     ax.set_prop_cycle(color=COLOURS)
     for i, last in enumerate(result.exponents):
         ax.semilogx(result.t, result.history[:, i], linewidth=1, label=rf"$\lambda_{{{i + 1}}}$ = {last:.4g}")
@@ -155,14 +155,12 @@ def draw_lyapunov(result: Lyapunov, ax: Axes | None) -> Axes:
     ax.set(
         xlabel="time $t$", ylabel="estimate until $t$", ylim=(-reach, reach), xlim=(result.t[-1] / 500, result.t[-1])
     )
-    ax.set_title(f"Lyapunov exponents of {result.system.name}, {result.method.name}", fontsize="medium")
     if len(result.exponents) <= 20:
         outside_legend(ax)
-    return ax
+    return f"Lyapunov exponents of {result.system.name}, {result.method.name}"
 
 
-def draw_conservation(result: Conservation, ax: Axes | None) -> Axes:
-    ax = axes(ax)
+def draw_conservation(result: Conservation, ax: Axes) -> str:
     floor = np.finfo(float).eps / 16
     for i, one in enumerate(result.kept):
         away = np.abs(one.values - one.values[0]) / (one.size or 1.0)
@@ -170,13 +168,11 @@ def draw_conservation(result: Conservation, ax: Axes | None) -> Axes:
             result.path.t, np.maximum(away, floor), color=COLOURS[i % len(COLOURS)], linewidth=0.8, label=one.name
         )
     ax.set(xlabel="time $t$", ylabel=r"$|J - J_0|$ relative to its terms")
-    ax.set_title(f"{result.path.system.name}, {result.path.method.name}, h = {result.path.h:g}", fontsize="medium")
     outside_legend(ax)
-    return ax
+    return f"{result.path.system.name}, {result.path.method.name}, h = {result.path.h:g}"
 
 
-def draw_convergence(result: Convergence | OrderTable, ax: Axes | None) -> Axes:
-    ax = axes(ax)
+def draw_convergence(result: Convergence | OrderTable, ax: Axes) -> str:
     results: Sequence[Convergence] = getattr(result, "results", [result])
     for result in results:
         chosen, fit = result.method, result.fit
@@ -191,14 +187,12 @@ def draw_convergence(result: Convergence | OrderTable, ax: Axes | None) -> Axes:
         ax.loglog(ends, fit.constant * ends**fit.order, dashes, color=paint, linewidth=1, label=label)
     one = results[0]
     ax.set(xlabel="step $h$", ylabel="relative error")
-    ax.set_title(f"{one.problem}, $t$ = {one.t_end:g}: fitted where filled", fontsize="medium")
     step_ticks(ax, np.concatenate([result.h for result in results]))
     outside_legend(ax)
-    return ax
+    return f"{one.problem}, $t$ = {one.t_end:g}: fitted where filled"
 
 
-def draw_dispersion(result: Dispersion, ax: Axes | None) -> Axes:
-    ax = axes(ax)
+def draw_dispersion(result: Dispersion, ax: Axes) -> str:
     x = np.geomspace(0.02, 3.0, 400)
     phase = np.abs(result.frequency_ratio(x) - 1)
     energy = np.array([_energy_error(result, float(y)) for y in x])
@@ -215,9 +209,8 @@ def draw_dispersion(result: Dispersion, ax: Axes | None) -> Axes:
         term = f"${'' if top == 1 else top}x^{{{first.power}}}/{bottom}$"
         ax.loglog(x, size * x**first.power, ":", color=colour, linewidth=1, label=term)
     ax.set(xlabel=r"$x = h\omega$", ylabel="relative error")
-    ax.set_title(f"{result.method.name} on the harmonic oscillator", fontsize="medium")
     outside_legend(ax)
-    return ax
+    return f"{result.method.name} on the harmonic oscillator"
 
 
 def _energy_error(result: Dispersion, x: float) -> float:
@@ -229,32 +222,27 @@ def _energy_error(result: Dispersion, x: float) -> float:
     return (high - low) / high
 
 
-def draw_same_map(result: SameMap, ax: Axes | None) -> Axes:
-    ax = axes(ax)
+def draw_same_map(result: SameMap, ax: Axes) -> str:
     for values, mark, label in (
         (result.difference, "o-", "mass depends on $q$"),
         (result.constant_mass_difference, "s--", "constant mass"),
     ):
         ax.loglog(result.h, np.maximum(values, 1e-40), mark, label=label)
     ax.set(xlabel="step $h$", ylabel="distance after one step")
-    ax.set_title(f"{result.first.name} and {result.second.name}", fontsize="medium")
     step_ticks(ax, result.h)
     outside_legend(ax)
-    return ax
+    return f"{result.first.name} and {result.second.name}"
 
 
-def draw_efficiency(result: Efficiency, ax: Axes | None) -> Axes:
-    ax = axes(ax)
+def draw_efficiency(result: Efficiency, ax: Axes) -> str:
     for i, chosen in enumerate(result.methods):
         ax.loglog(result.time[i], result.error[i], **line(chosen), markersize=4, linewidth=1, label=chosen.name)
     ax.set(xlabel="run time (s)", ylabel="relative error")
-    ax.set_title(f"{result.problem}: error against run time (Gauss dashed)", fontsize="medium")
     outside_legend(ax)
-    return ax
+    return f"{result.problem}: error against run time (Gauss dashed)"
 
 
-def draw_resonance(result: Resonance, ax: Axes | None) -> Axes:
-    ax = axes(ax)
+def draw_resonance(result: Resonance, ax: Axes) -> str:
     wrong = np.array([bool(remark) for remark in result.remark])
     failed = np.isinf(result.error)
     ax.semilogy(result.h[~failed], result.error[~failed], "-", color="0.6", linewidth=0.8)
@@ -265,6 +253,5 @@ def draw_resonance(result: Resonance, ax: Axes | None) -> Axes:
     for k, h in enumerate(result.h[failed]):
         ax.axvline(h, color=COLOURS[3], linewidth=0.8, alpha=0.6, label="a step failed" if k == 0 else None)
     ax.set(xlabel="step $h$", ylabel="largest relative energy error")
-    ax.set_title(f"{result.system.name}, {result.method.name}, $t$ = {result.t_end:g}", fontsize="medium")
     ax.legend(frameon=False, fontsize="small")
-    return ax
+    return f"{result.system.name}, {result.method.name}, $t$ = {result.t_end:g}"

@@ -7,41 +7,28 @@ does. The fit uses the finest run of points above the round-off whose slopes agr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from leastaction.docstrings import described
+from leastaction.numbers.arrays import FloatArray
 
 AGREE = 0.15  # slopes between neighbours that differ from the fitted one by less than this agree with it
 ABOVE = 30.0  # times the round-off: below, an error is not the method's alone
 
 
+@described
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A fitted order of convergence. `la.analysis.fit_order` gives it.
+    """A fitted order of convergence. `la.analysis.fit_order` gives it."""
 
-    Attributes
-    ----------
-    order : float
-        The slope; nan where no two errors stand above the round-off.
-    constant : float
-        C of e = C h^p.
-    used : ndarray of bool, shape (K,)
-        Which points were fitted.
-    slopes : ndarray, shape (K,)
-        The slope between each point and the next coarser one; nan for the first.
-    settled : bool
-        Whether at least three points agree, down to the finest but one above the round-off. If not, the order is a
-        guess from the finest three.
-    """
-
-    order: float
-    constant: float
-    used: NDArray[np.bool_]
-    slopes: FloatArray
-    settled: bool
+    order: Annotated[float, "The slope; nan where no two errors stand above the round-off."]
+    constant: Annotated[float, "C of e = C h^p."]
+    used: Annotated[NDArray[np.bool_], "shape (K,)", "Which points were fitted."]
+    slopes: Annotated[FloatArray, "shape (K,)", "The slope to the next coarser point; nan for the first."]
+    settled: Annotated[bool, "Whether three points agree. If not, the order is a guess from the finest three."]
 
 
 def fit_order(h: Any, errors: Any, round_off: Any) -> Fit:
@@ -70,17 +57,17 @@ def fit_order(h: Any, errors: Any, round_off: Any) -> Fit:
     below = np.isfinite(e) & (e <= ABOVE * np.asarray(round_off, float))
     if below.any():  # once the round-off is reached, finer steps have nothing to say
         good[int(np.flatnonzero(below)[0]) :] = False
-    best: tuple[int, int] | None = None
     finest = int(np.flatnonzero(good)[-1]) if good.any() else -1
+
+    def agree(first: int, last: int) -> bool:
+        window = slice(first, last + 1)
+        order = np.polyfit(x[window], y[window], 1)[0] if good[window].all() else 0.0
+        # An error that does not shrink shows no order.
+        return bool(order > 0.5 and np.abs(slopes[first + 1 : last + 1] - order).max() <= AGREE)
+
     # Round-off may still disturb the finest point above it. A window that ends before the second finest shows nothing.
-    for last in range(finest, max(1, finest - 2), -1):
-        for first in range(last - 1):
-            window = slice(first, last + 1)
-            if good[window].all() and _agree(x[window], y[window], slopes[first + 1 : last + 1]):
-                best = (first, last)
-                break
-        if best is not None:
-            break
+    ends = range(finest, max(1, finest - 2), -1)
+    best = next(((first, last) for last in ends for first in range(last - 1) if agree(first, last)), None)
     used = np.zeros(len(x), bool)
     settled = best is not None
     if best is None:
@@ -94,9 +81,3 @@ def fit_order(h: Any, errors: Any, round_off: Any) -> Fit:
     used[window] = True
     order, offset = np.polyfit(x[window], y[window], 1)
     return Fit(float(order), float(np.exp(offset)), used, slopes, settled)
-
-
-def _agree(x: FloatArray, y: FloatArray, slopes: FloatArray) -> bool:
-    order = np.polyfit(x, y, 1)[0]
-    # An error that does not shrink shows no order.
-    return bool(order > 0.5 and np.abs(slopes - order).max() <= AGREE)

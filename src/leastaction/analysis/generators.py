@@ -5,9 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from leastaction.numbers.arrays import FloatArray
 
 SHARE = 1e-12  # as ROUND, for shares of a mass: the share of a light body is small, but not zero
 ROUND = 1e-7  # entries this near to a simple fraction are that fraction; symmetries are verified afterwards
@@ -25,7 +24,7 @@ def readable_basis(null: FloatArray, n: int, heaviness: FloatArray) -> list[tupl
     """
     felt = np.sqrt(np.outer(heaviness, 1 / heaviness)).ravel()  # how much an entry of A changes L, by √(m_i/m_j)
     translations = _rational(_echelon(_pure(null, n, felt)[:, n * n :]))
-    order = [*_off_diagonal(n), *(i * n + i for i in range(n)), *_off_diagonal(n, below=True)]
+    order = _above_first(n)
     arranged = _echelon(np.concatenate([null[:, order], null[:, n * n :]], axis=1), columns=n * n)
     rest = np.zeros_like(arranged)
     rest[:, order], rest[:, n * n :] = arranged[:, : n * n], arranged[:, n * n :]
@@ -77,7 +76,7 @@ def _of_the_centre(
     inside = left[:, rank:].T @ rest
     inside[:, : n * n] = (T @ inverse @ inside[:, : n * n].reshape(-1, n, n)).reshape(-1, n * n)
     omega = (inverse @ inside[:, : n * n].reshape(-1, n, n) @ T).reshape(len(inside), k * k)
-    order = [*_off_diagonal(k), *(i * k + i for i in range(k)), *_off_diagonal(k, below=True)]
+    order = _above_first(k)
     return _echelon(np.concatenate([omega[:, order], inside], axis=1), columns=k * k)[:, k * k :]
 
 
@@ -139,9 +138,11 @@ def _rational(x: FloatArray, tolerance: float = ROUND) -> FloatArray:
     return np.where(np.abs(simple - x) <= tolerance * np.maximum(1.0, np.abs(x)), simple, x) + 0.0
 
 
-def _off_diagonal(n: int, below: bool = False) -> list[int]:
-    pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
-    return [j * n + i if below else i * n + j for i, j in pairs]
+def _above_first(n: int) -> list[int]:
+    """The places of the entries of A: those above the diagonal, those on it, and the mirrored ones below."""
+    place = np.arange(n * n).reshape(n, n)
+    above = np.triu_indices(n, 1)
+    return [*place[above], *place.diagonal(), *place.T[above]]
 
 
 def _translation(b: FloatArray, keep: bool = False) -> str:

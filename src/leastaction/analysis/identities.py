@@ -20,6 +20,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
+from flint import nmod_mat
 from numpy.typing import NDArray
 
 from leastaction.program import Program
@@ -81,23 +82,7 @@ def inverse(x: Field) -> Field:
 
 def null_space_size(rows: Field) -> int:
     """The number of independent solutions x of rows · x = 0 modulo P."""
-    rows = rows.copy()
-    rank = 0
-    for column in range(rows.shape[1]):
-        pivots = np.flatnonzero(rows[rank:, column])
-        if not len(pivots):
-            continue
-        first = rank + int(pivots[0])
-        rows[[rank, first]] = rows[[first, rank]]
-        rows[rank] = times(rows[rank], inverse(rows[rank, column : column + 1]))
-        below = rank + 1 + np.flatnonzero(rows[rank + 1 :, column])
-        rows[below, column:] = minus(
-            rows[below, column:], times(rows[below, column : column + 1], rows[rank : rank + 1, column:])
-        )
-        rank += 1
-        if rank == len(rows):
-            break
-    return rows.shape[1] - rank
+    return int(rows.shape[1] - nmod_mat(len(rows), rows.shape[1], rows.ravel().tolist(), P).rank())
 
 
 def jumps(program: Program) -> list[Program]:

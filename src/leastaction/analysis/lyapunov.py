@@ -13,25 +13,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from leastaction.analysis import figures
-from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.docstrings import documented
 from leastaction.engine.stepper import FormStepper
 from leastaction.integrate import integrate
 from leastaction.methods import Method
+from leastaction.numbers.arrays import FloatArray
 from leastaction.run.plan import positive
 from leastaction.step.stepper import Start
 from leastaction.step.stored_row import Row
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.projection import tangent_basis
 from leastaction.systems.protocol import require_lagrangian
-
-FloatArray = NDArray[np.float64]
 
 MOST_GROWTH = 30.0  # of a column between two QR steps: the smallest exponent loses this factor squared in round-off
 
@@ -44,34 +42,29 @@ class Lyapunov(figures.Drawn, picture=figures.draw_lyapunov):
 
     Attributes
     ----------
-    exponents : ndarray, shape (2n,)
-        Per unit of time. With m constraints there are 2(n − m).
     t, history : ndarray, shape (K,) and (K, 2n)
         Times, and the estimates until then.
-    largest : float
-        The largest exponent.
-    pairing : float
-        max |λ_i + λ_{2n+1−i}|: zero for a symplectic step and exact arithmetic.
-    spread : float
-        How far the largest exponent still moved over the second half of the run.
     """
 
     system: Lagrangian
     method: Method
-    exponents: FloatArray
+    exponents: Annotated[FloatArray, "shape (2n,)", "Per unit of time. With m constraints there are 2(n − m)."]
     t: FloatArray
     history: FloatArray
 
     @property
     def largest(self) -> float:
+        """The largest exponent."""
         return float(self.exponents[0])
 
     @property
     def pairing(self) -> float:
+        """max |λ_i + λ_{2n+1−i}|: zero for a symplectic step and exact arithmetic."""
         return float(np.abs(self.exponents + self.exponents[::-1]).max())
 
     @property
     def spread(self) -> float:
+        """How far the largest exponent still moved over the second half of the run."""
         late = self.history[len(self.history) // 2 :, 0]
         return float(np.ptp(late))
 
@@ -135,7 +128,7 @@ def lyapunov(
     start = Start(0.0, q, p, system.velocity(q, p, 0.0, values), first.h, values)
     n, piece, done = system.n, 1, 0
     solver = system.stepper(first.method, start, Row.whole(n, varied=2 * n))
-    assert isinstance(solver, FormStepper | GalerkinStepper) and solver.D is not None
+    assert isinstance(solver, FormStepper)
     nothing = np.zeros((1, 0, 0))
     Q = tangent_basis(system, 0.0, q, p, values)
     directions = Q.shape[1]

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from leastaction.analysis import figures
 from leastaction.docstrings import documented
@@ -22,12 +22,11 @@ from leastaction.errors import StepFailed, measuring
 from leastaction.integrate import integrate
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
+from leastaction.numbers.arrays import FloatArray
 from leastaction.printing import table
 from leastaction.results.path import Path
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import require_lagrangian
-
-FloatArray = NDArray[np.float64]
 
 GROWS = 1.8  # the second half's error over the first's: about 1 if bounded, 2 for a steady drift
 STANDS_OUT = 10.0  # times what the neighbours have
@@ -39,37 +38,21 @@ class Resonance(figures.Drawn, picture=figures.draw_resonance):
     """Energy errors of long runs over h. `la.analysis.resonance` gives it.
 
     `plot` draws the energy error over h; degraded steps in colour, failed ones as lines.
-
-    Attributes
-    ----------
-    h : ndarray, shape (K,)
-        The steps.
-    error : ndarray, shape (K,)
-        max |E − E₀| over the run, relative to the largest |p·v|; inf where a step failed.
-    growth : ndarray, shape (K,)
-        The error over the second half of the run, divided by that over the first.
-    excess : ndarray, shape (K,)
-        The error, divided by the errors at neighbouring h; nan at the ends of the scan.
-    continued : ndarray, shape (K,)
-        The part of steps whose root was found by continuation in h.
-    remark : tuple of str
-        "", "grows", "stands out", "failed", or several of these.
-    degraded : ndarray
-        The steps h with a remark.
     """
 
     system: Lagrangian
     method: Method
     t_end: float
-    h: FloatArray
-    error: FloatArray
-    growth: FloatArray
-    excess: FloatArray
-    continued: FloatArray
-    remark: tuple[str, ...]
+    h: Annotated[FloatArray, "shape (K,)", "The steps."]
+    error: Annotated[FloatArray, "shape (K,)", "max |E − E₀|, relative to the largest |p·v|; inf where a step failed."]
+    growth: Annotated[FloatArray, "shape (K,)", "The error in the second half of the run over that in the first."]
+    excess: Annotated[FloatArray, "shape (K,)", "The error over the errors at neighbouring h; nan at the ends."]
+    continued: Annotated[FloatArray, "shape (K,)", "The part of steps whose root was found by continuation in h."]
+    remark: Annotated[tuple[str, ...], '"", "grows", "stands out", "failed", or several of these.']
 
     @property
     def degraded(self) -> FloatArray:
+        """The steps h with a remark."""
         return self.h[[bool(remark) for remark in self.remark]]
 
     def __repr__(self) -> str:
@@ -86,16 +69,10 @@ class Resonance(figures.Drawn, picture=figures.draw_resonance):
 
 @documented()
 def resonance(
-    system: Lagrangian,
-    method: str | Method,
-    q0: ArrayLike,
-    p0: ArrayLike | None = None,
-    h: Sequence[float] | FloatArray | None = None,
-    *,
-    v0: ArrayLike | None = None,
-    t_end: float,
+    system: Lagrangian, method: str | Method, q0: ArrayLike, p0: ArrayLike | None = None,
+    h: Sequence[float] | FloatArray | None = None, *, v0: ArrayLike | None = None, t_end: float,
     params: Mapping[str, Any] | None = None,
-) -> Resonance:
+) -> Resonance:  # fmt: skip
     """Run a system with each of many steps h, and say at which the energy degrades.
 
     Parameters

@@ -15,14 +15,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from flint import fmpq
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.analysis.rational_functions import algebraic, middle, quotient, value_at
-from leastaction.docstrings import documented
+from leastaction.docstrings import described, documented
 from leastaction.methods import Galerkin, Method, family
 from leastaction.methods import method as method_named
 from leastaction.methods.oscillator import BITS, OscillatorStep, Root, bands, exact_step, zeros_between
@@ -73,23 +73,14 @@ def iteration_matrix(method: str | Method) -> sympy.Matrix:
     return M.applyfunc(sympy.cancel)
 
 
+@described
 @dataclass(frozen=True)
 class Interval:
-    """A stable interval of x = hω. It unpacks into its ends. `la.analysis.stability` gives it.
+    """A stable interval of x = hω. It unpacks into its ends. `la.analysis.stability` gives it."""
 
-    Attributes
-    ----------
-    lower, upper : SymPy numbers or floats
-        Exact for s ≤ 5, else the nearest floats.
-    closed : bool
-        Whether the upper end is stable, too.
-    floats : tuple of float
-        Both ends as floats.
-    """
-
-    lower: Any
-    upper: Any
-    closed: bool = False  # whether the upper end is stable too
+    lower: Annotated[Any, "A SymPy number for s ≤ 5, else the nearest float."]
+    upper: Annotated[Any, "As lower."]
+    closed: Annotated[bool, "Whether the upper end is stable, too."] = False
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.lower, self.upper))
@@ -102,6 +93,7 @@ class Interval:
 
     @property
     def floats(self) -> tuple[float, float]:
+        """Both ends as floats."""
         return float(self.lower), float(self.upper)
 
     def __repr__(self) -> str:
@@ -111,34 +103,23 @@ class Interval:
         )
 
 
+@described
 @dataclass(frozen=True)
 class Gap:
     """An unstable interval of x = hω. `la.analysis.stability` gives it.
 
     Gaps of members with s > 10 are thinner than the spacing of floats: then lower == upper, and `width` tells.
-
-    Attributes
-    ----------
-    lower, upper : SymPy numbers or floats
-        Its ends.
-    excess : float
-        By how much the largest |λ| of one step exceeds 1.
-    growth : float
-        The largest |λ| of one step, 1 + excess.
-    at : float
-        Where; inf means x → ∞.
-    width : float
-        How wide it is.
     """
 
-    lower: Any
-    upper: Any
-    excess: float
-    at: float
-    width: float
+    lower: Annotated[Any, "As of `Interval`."]
+    upper: Annotated[Any, "As of `Interval`."]
+    excess: Annotated[float, "By how much the largest |λ| of one step exceeds 1."]
+    at: Annotated[float, "Where; inf means x → ∞."]
+    width: Annotated[float, "How wide it is."]
 
     @property
     def growth(self) -> float:
+        """The largest |λ| of one step, 1 + excess."""
         return 1 + self.excess
 
     def __repr__(self) -> str:
@@ -154,38 +135,28 @@ class Gap:
         return f"{place} |λ| {largest}"
 
 
+@described
 @dataclass(frozen=True)
 class Stability:
     """Every stable interval of x = hω of a method, and the gaps between them. `la.analysis.stability` gives it.
 
     It is a sequence of `la.analysis.Interval`.
-
-    Attributes
-    ----------
-    method : method
-        Which method.
-    intervals : tuple of Interval
-        Where it is stable.
-    gaps : tuple of Gap
-        Where it is not.
-    for_all_h : bool
-        Whether every step is stable: ρ has no zero and no pole in x > 0 at all.
-    trace : SymPy expression
-        The trace of the iteration matrix in x: |trace| ≤ 2 where a symplectic method is stable.
     """
 
-    method: Method
-    intervals: tuple[Interval, ...]
-    gaps: tuple[Gap, ...]
+    method: Annotated[Method, "Which method."]
+    intervals: Annotated[tuple[Interval, ...], "Where it is stable."]
+    gaps: Annotated[tuple[Gap, ...], "Where it is not."]
 
     @property
     def trace(self) -> sympy.Expr:
+        """The trace of the iteration matrix in x: |trace| ≤ 2 where a symplectic method is stable."""
         import sympy
 
         return sympy.cancel(iteration_matrix(self.method).trace())
 
     @property
     def for_all_h(self) -> bool:
+        """Whether every step is stable: ρ has no zero and no pole in x > 0 at all."""
         return not self.gaps
 
     def __iter__(self) -> Iterator[Interval]:
@@ -230,9 +201,9 @@ class Stability:
         x : tuple of float, optional
             The window.
         """
-        from leastaction.analysis.figures import draw_stability
+        from leastaction.analysis.figures import draw_stability, drawn
 
-        return draw_stability(self, ax, x)
+        return drawn(draw_stability, self, ax, x=x)
 
 
 @lru_cache(maxsize=256)
@@ -243,11 +214,6 @@ def stability(method: str | Method) -> Stability:
     ----------
     method : str or method
         Any method.
-
-    Returns
-    -------
-    Stability
-        A list that prints itself.
 
     Examples
     --------

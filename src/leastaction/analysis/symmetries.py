@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,15 +30,14 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction.analysis import figures, identities
 from leastaction.analysis.conservation import Conservation, check
 from leastaction.analysis.discrete_symmetries import DiscreteSymmetry, discrete
-from leastaction.analysis.generators import LARGEST_DENOMINATOR, ROUND, SHARE, describe, readable_basis
-from leastaction.docstrings import documented
+from leastaction.analysis.generators import LARGEST_DENOMINATOR, ROUND, SHARE, describe, number, readable_basis
+from leastaction.docstrings import described, documented
+from leastaction.numbers.arrays import FloatArray
 from leastaction.program import Builder, Program
 from leastaction.results import looks
 from leastaction.results.path import Path
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import require_lagrangian
-
-FloatArray = NDArray[np.float64]
 
 MOST_DEGREES = 40  # n² + n unknowns, found by a dense singular value decomposition
 ZERO = 1e-11  # singular values up to this, relative to the largest, belong to symmetries …
@@ -53,23 +52,14 @@ FAR, FAR_AT_LEAST, FARTHEST = 20, 400, 3.0
 MOST_RATIO = 1e9  # of speeds to lengths
 
 
+@described
 @dataclass(frozen=True, eq=False)
 class Symmetry:
-    """L is invariant under q ↦ q + ε (A q + b). `la.analysis.symmetries` gives it.
+    """L is invariant under q ↦ q + ε (A q + b). `la.analysis.symmetries` gives it."""
 
-    Attributes
-    ----------
-    name : str
-        Such as "rotation in the plane (q0, q1)".
-    A, b : ndarray, shape (n, n) and (n,)
-        The generator.
-    formula : str
-        The conserved momentum J, written out.
-    """
-
-    name: str
-    A: FloatArray
-    b: FloatArray
+    name: Annotated[str, 'Such as "rotation in the plane (q0, q1)".']
+    A: Annotated[FloatArray, "shape (n, n)", "The linear part of the generator."]
+    b: Annotated[FloatArray, "shape (n,)", "Its translation."]
 
     def momentum(self, q: ArrayLike, p: ArrayLike) -> FloatArray:
         """The conserved momentum J = p·(A q + b).
@@ -84,6 +74,7 @@ class Symmetry:
 
     @property
     def formula(self) -> str:
+        """The conserved momentum J, written out."""
         factors: dict[tuple[str, str], list[str]] = {}
         for i in range(len(self.b)):
             entries = [*((x, f"q{j}") for j, x in enumerate(self.A[i])), (self.b[i], "")]
@@ -111,31 +102,14 @@ class Symmetries(figures.Drawn, picture=figures.draw_symmetries):
 
     It is a sequence of `la.analysis.Symmetry`. `plot` draws the generators, a row each: the entries of A and b in
     q ↦ q + ε (A q + b).
-
-    Attributes
-    ----------
-    system : Lagrangian
-        Which system.
-    generators : tuple of Symmetry
-        The basis.
-    energy : bool
-        Whether L does not depend on time, so that the energy is conserved.
-    discrete : tuple of DiscreteSymmetry
-        Permutations and reflections of coordinates. The others that were found follow from these.
-    candidates : tuple of Symmetry and DiscreteSymmetry
-        Maps under which L is invariant at every point tried, without a proof: L may be flat there.
-    sampled : str
-        Which points were tried.
-    names : tuple of str
-        The names of the generators.
     """
 
-    system: Lagrangian
-    generators: tuple[Symmetry, ...]
-    energy: bool
-    discrete: tuple[DiscreteSymmetry, ...] = ()
-    candidates: tuple[Symmetry | DiscreteSymmetry, ...] = ()
-    sampled: str = ""
+    system: Annotated[Lagrangian, "Which system."]
+    generators: Annotated[tuple[Symmetry, ...], "The basis."]
+    energy: Annotated[bool, "Whether L does not depend on time, so that the energy is conserved."]
+    discrete: Annotated[tuple[DiscreteSymmetry, ...], "Generators of permutations and reflections of coordinates."] = ()
+    candidates: Annotated[tuple[Symmetry | DiscreteSymmetry, ...], "True at every point tried, not proven."] = ()
+    sampled: Annotated[str, "Which points were tried."] = ""
 
     def __iter__(self) -> Iterator[Symmetry]:
         return iter(self.generators)
@@ -148,6 +122,7 @@ class Symmetries(figures.Drawn, picture=figures.draw_symmetries):
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The names of the generators."""
         return tuple(symmetry.name for symmetry in self.generators)
 
     def check(self, path: Path) -> Conservation:
@@ -177,14 +152,9 @@ class Symmetries(figures.Drawn, picture=figures.draw_symmetries):
 
 @documented()
 def symmetries(
-    system: Lagrangian,
-    *,
-    params: Mapping[str, Any] | None = None,
-    scale: float | None = None,
-    around: ArrayLike | None = None,
-    path: Path | None = None,
-    seed: int = 0,
-) -> Symmetries:
+    system: Lagrangian, *, params: Mapping[str, Any] | None = None, scale: float | None = None,
+    around: ArrayLike | None = None, path: Path | None = None, seed: int = 0,
+) -> Symmetries:  # fmt: skip
     """Find every affine point symmetry of L, with its conserved momentum; and permutations and reflections of
     coordinates.
 
@@ -204,11 +174,6 @@ def symmetries(
         A motion near which points are drawn, in place of `scale` and `around`.
     seed : int, default 0
         Of the random points.
-
-    Returns
-    -------
-    Symmetries
-        A list that prints itself.
 
     Raises
     ------
@@ -316,10 +281,9 @@ class Proof:
         self._n, self._values = system.n, values
         self._rng = np.random.default_rng(seed)
         self._L = system.program.select("L")
-        functions = [system.gradient, *(gradient(f) for f in invariant(system))]
         self._held = levels(system)
         points = self._points(system.n**2 + system.n + SPARE)
-        self._rows = np.concatenate([self._conditions(f, points) for f in functions])
+        self._rows = np.concatenate([self._conditions(f, points) for f in gradients(system)])
         self.count = identities.null_space_size(self._rows)
         still = not any(f.depends("L", "t") for f in self._held)
         self.autonomous = not system.depends_on_time or (still and self._without_time(system.program, points))
@@ -378,9 +342,12 @@ class Proof:
         return not any(identities.evaluate(slope, points).any() for slope in slopes)
 
 
-def invariant(system: Lagrangian) -> list[Program]:
-    """What has to be invariant beside L: the functions by which L decides, and the constraints."""
-    return [*identities.jumps(system.program), *levels(system)]
+def gradients(system: Lagrangian) -> list[Program]:
+    """The gradients of all that has to be invariant: of L, of the functions by which L decides, of the constraints."""
+    from leastaction.trace import derivatives
+
+    beside = (*identities.jumps(system.program), *levels(system))
+    return [system.gradient, *(derivatives(f, second=False) for f in beside)]
 
 
 def levels(system: Lagrangian) -> list[Program]:
@@ -394,12 +361,6 @@ def levels(system: Lagrangian) -> list[Program]:
     return found
 
 
-def gradient(program: Program) -> Program:
-    from leastaction.trace import derivatives
-
-    return derivatives(program, second=False)
-
-
 class _Sampler:
     """Rows of the invariance condition at random points."""
 
@@ -407,7 +368,7 @@ class _Sampler:
         self, system: Lagrangian, values: FloatArray, scale: float, centre: FloatArray, rng: np.random.Generator
     ) -> None:
         self.system, self.values, self.scale, self.centre, self.rng = system, values, scale, centre, rng
-        self.functions = [system.gradient, *(gradient(f) for f in invariant(system))]
+        self.functions = gradients(system)
         self.seen, self.farthest = 0, 0.0
         self.speed = np.ones(system.n)
         self.speed = self._balanced_speed()
@@ -534,8 +495,6 @@ def _null_space(sampler: _Sampler, rows: FloatArray, terms: FloatArray) -> tuple
 
 
 def _term(x: float, symbol: str) -> tuple[str, str]:
-    from leastaction.analysis.generators import number
-
     size = number(abs(x))
     body = symbol if size == "1" and symbol else f"{size} {symbol}".strip()
     return ("−" if x < 0 else "+"), body
@@ -555,8 +514,8 @@ def momenta(system: Any, params: Mapping[str, Any]) -> Mapping[str, looks.Invari
         found = symmetries(system.expanded(), params=params)
     except (ArithmeticError, ValueError):
         return {}
-    return {one.formula: partial(_momentum, one) for one in found}
 
+    def momentum(one: Symmetry, q: Any, p: Any, params: Mapping[str, Any]) -> FloatArray:
+        return one.momentum(q, p)
 
-def _momentum(one: Symmetry, q: Any, p: Any, params: Mapping[str, Any]) -> FloatArray:
-    return one.momentum(q, p)
+    return {one.formula: partial(momentum, one) for one in found}

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from leastaction.analysis import figures
 from leastaction.docstrings import documented
@@ -25,11 +25,10 @@ from leastaction.integrate import integrate
 from leastaction.linear import Quadratic
 from leastaction.methods import Method
 from leastaction.methods import method as method_named
+from leastaction.numbers.arrays import FloatArray
 from leastaction.printing import table
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.projection import tangent_basis
-
-FloatArray = NDArray[np.float64]
 
 
 def symplectic_matrix(n: int) -> FloatArray:
@@ -52,16 +51,9 @@ def symplectic_matrix(n: int) -> FloatArray:
 
 @documented()
 def symplectic_defect(
-    system: Lagrangian | Quadratic,
-    method: str | Method,
-    q: ArrayLike,
-    p: ArrayLike,
-    h: float,
-    *,
-    steps: int = 1,
-    t0: float = 0.0,
-    params: Mapping[str, Any] | None = None,
-) -> float:
+    system: Lagrangian | Quadratic, method: str | Method, q: ArrayLike, p: ArrayLike, h: float, *, steps: int = 1,
+    t0: float = 0.0, params: Mapping[str, Any] | None = None,
+) -> float:  # fmt: skip
     """‖Φ'ᵀ J Φ' − J‖ (Frobenius) of one step or several: round-off where the method is symplectic.
 
     Where constraints hold, it is measured on their manifold.
@@ -112,16 +104,9 @@ def _require_symplectic(system: Lagrangian | Quadratic) -> None:
 
 @documented()
 def reversibility_defect(
-    system: Lagrangian | Quadratic,
-    method: str | Method,
-    q: ArrayLike,
-    p: ArrayLike,
-    h: float,
-    *,
-    steps: int = 1,
-    t0: float = 0.0,
-    params: Mapping[str, Any] | None = None,
-) -> float:
+    system: Lagrangian | Quadratic, method: str | Method, q: ArrayLike, p: ArrayLike, h: float, *, steps: int = 1,
+    t0: float = 0.0, params: Mapping[str, Any] | None = None,
+) -> float:  # fmt: skip
     """‖Φ_{−h} Φ_h − id‖ (Euclidean) at (q, p): how far steps forward and the same steps back lead away.
 
     Parameters
@@ -149,21 +134,12 @@ class Structure(figures.Drawn, picture=figures.draw_structure):
     """Symplectic and reversibility defects of methods over h. `la.analysis.structure` gives it.
 
     `plot` draws both defects over h: a slope where a method lacks the property, round-off where it has it.
-
-    Attributes
-    ----------
-    methods : tuple of methods
-        The rows.
-    h : ndarray, shape (K,)
-        The columns.
-    symplectic, reversibility : ndarray, shape (methods, K)
-        The defects.
     """
 
-    methods: tuple[Method, ...]
-    h: FloatArray
-    symplectic: FloatArray
-    reversibility: FloatArray
+    methods: Annotated[tuple[Method, ...], "The rows."]
+    h: Annotated[FloatArray, "shape (K,)", "The columns."]
+    symplectic: Annotated[FloatArray, "shape (methods, K)", "Defects of Φ'ᵀ J Φ' = J."]
+    reversibility: Annotated[FloatArray, "shape (methods, K)", "Defects of Φ_{−h} Φ_h = id."]
 
     def __repr__(self) -> str:
         rows = [
@@ -176,14 +152,9 @@ class Structure(figures.Drawn, picture=figures.draw_structure):
 
 @documented()
 def structure(
-    system: Lagrangian | Quadratic,
-    methods: str | Method | Sequence[str | Method],
-    q: ArrayLike,
-    p: ArrayLike,
-    h: ArrayLike,
-    *,
-    params: Mapping[str, Any] | None = None,
-) -> Structure:
+    system: Lagrangian | Quadratic, methods: str | Method | Sequence[str | Method], q: ArrayLike, p: ArrayLike,
+    h: ArrayLike, *, params: Mapping[str, Any] | None = None,
+) -> Structure:  # fmt: skip
     """Measure the symplectic and the reversibility defect of one step, for methods and steps h.
 
     Parameters
@@ -197,11 +168,6 @@ def structure(
     h : array_like
         Steps.
     {params}
-
-    Returns
-    -------
-    Structure
-        A table that prints itself.
 
     Examples
     --------

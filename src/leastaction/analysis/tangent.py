@@ -1,26 +1,25 @@
 """The tangent map: the exact derivative of one step or many, by the state, the parameters and h.
 
-Φ' comes from the linearised discrete equations (`leastaction.backends.loops.tangent_sweep`), not from differences.
+Φ' comes from the linearised discrete equations (`leastaction.engine.directions`), not from differences.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from leastaction.analysis import figures
 from leastaction.docstrings import documented
 from leastaction.integrate import integrate
 from leastaction.methods import Method
+from leastaction.numbers.arrays import FloatArray
 from leastaction.printing import freedom
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import require_lagrangian
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,25 +27,13 @@ class Tangent(figures.Drawn, picture=figures.draw_tangent):
     """Where some steps lead, and the derivative of that. `la.tangent` gives it.
 
     `plot` draws Φ' as a matrix: how each part of the state before moves each part of the state after.
-
-    Attributes
-    ----------
-    q, p : ndarray, shape (n,)
-        The state after the steps.
-    state : ndarray, shape (2n, 2n)
-        Φ' = ∂(q, p)_after / ∂(q, p)_before.
-    params : dict of str to ndarray
-        ∂(q, p)_after / ∂w of each parameter w, of shape (2n,) + the parameter's shape. q and p before the steps are
-        fixed.
-    h : ndarray, shape (2n,)
-        ∂(q, p)_after / ∂h, where every step grows.
     """
 
-    q: FloatArray
-    p: FloatArray
-    state: FloatArray
-    params: Mapping[str, FloatArray]
-    h: FloatArray
+    q: Annotated[FloatArray, "shape (n,)", "Positions after the steps."]
+    p: Annotated[FloatArray, "shape (n,)", "Momenta after the steps."]
+    state: Annotated[FloatArray, "shape (2n, 2n)", "Φ' = ∂(q, p)_after / ∂(q, p)_before."]
+    params: Annotated[Mapping[str, FloatArray], "∂(q, p)_after / ∂w of each parameter w, q and p before fixed."]
+    h: Annotated[FloatArray, "shape (2n,)", "∂(q, p)_after / ∂h, where every step grows."]
 
     def __repr__(self) -> str:
         names = "".join(f", {name}" for name in self.params)
@@ -56,17 +43,9 @@ class Tangent(figures.Drawn, picture=figures.draw_tangent):
 
 @documented()
 def tangent(
-    system: Lagrangian,
-    method: str | Method,
-    q: ArrayLike,
-    p: ArrayLike,
-    h: float,
-    *,
-    steps: int = 1,
-    t0: float = 0.0,
-    params: Mapping[str, Any] | None = None,
-    inputs: Mapping[str, Any] | None = None,
-) -> Tangent:
+    system: Lagrangian, method: str | Method, q: ArrayLike, p: ArrayLike, h: float, *, steps: int = 1, t0: float = 0.0,
+    params: Mapping[str, Any] | None = None, inputs: Mapping[str, Any] | None = None,
+) -> Tangent:  # fmt: skip
     """The exact derivative of some steps, by the state, the parameters and h.
 
     It comes from the linearised discrete equations, not from differences.

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.engine.call import Called
+from leastaction.engine.ending import CURVED
 from leastaction.step.form import Step, stencils
 from leastaction.step.sensitivity import sensitivity
 
@@ -46,7 +47,8 @@ class Carrying:
         dq = D[:, :n].T + dz[(s - 1) * n : s * n]
         dp = D[:, n:].T + K[N:] @ np.concatenate([dz, given])
         if self.end is not None:
-            dp = self._ended(t + h, q + z[(s - 1) * n : s * n], p + push, dq, dp, seeds, begun + h / period)
+            v = self.step.method.table.slope[1:] @ z[: s * n].reshape(s, n) / h
+            dp = self._ended(t + h, q + z[(s - 1) * n : s * n], v, p + push, dq, dp, seeds, begun + h / period)
         return np.concatenate([dq, dp]).T
 
     def _slopes(
@@ -119,17 +121,27 @@ class Carrying:
         return {name: np.array([at[name] for at in every]) for name in every[0]}
 
     def _ended(
-        self, t: float, q: FloatArray, p: FloatArray, dq: FloatArray, dp: FloatArray, seeds: FloatArray, when: float
+        self,
+        t: float,
+        q: FloatArray,
+        v: FloatArray,
+        p: FloatArray,
+        dq: FloatArray,
+        dp: FloatArray,
+        seeds: FloatArray,
+        when: float,
     ) -> FloatArray:
         """dp⁺ from dq⁺ and dp⁻."""
-        assert self.end is not None
+        assert self.end is not None and self.step.end is not None
         (still, moving), n, m = self.end, self.step.n, self.step.multipliers
-        at: dict[str, Any] = {"t": t, "q": q, "v": np.zeros(n), "multipliers": np.zeros(m), "params": self.params}
-        found = still(at)
-        G = found["c_v"].reshape(m, n)
-        saddle = np.block([[found["e_v"].reshape(n, n), -G.T], [G, np.zeros((m, m))]])
-        solved = np.linalg.solve(saddle, np.concatenate([p - found["e"], -found["c"]]))
-        found = moving(at | {"v": solved[:n], "multipliers": solved[n:]})
+        at: dict[str, Any] = {"t": t, "q": q, "multipliers": np.zeros(m), "params": self.params}
+        for _ in range(1 if self.step.end.linear else CURVED):
+            found = still(at | {"v": v})
+            G = found["c_v"].reshape(m, n)
+            saddle = np.block([[found["e_v"].reshape(n, n), -G.T], [G, np.zeros((m, m))]])
+            solved = np.linalg.solve(saddle, np.concatenate([p - found["e"], -found["c"]]))
+            v = v + solved[:n]
+        found = moving(at | {"v": v, "multipliers": solved[n:]})
 
         def along(name: str, size: int) -> FloatArray:
             by = np.concatenate([found[f"{name}_w"].reshape(size, -1), when * found[f"{name}_t"][:, None]], axis=1)

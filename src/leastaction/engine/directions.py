@@ -24,9 +24,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leastaction.backends.fused.elimination import by_rows, elimination_length, factors, order_of, slopes_of, substitute
-from leastaction.backends.fused.equations import short_dot
-from leastaction.program import Builder, Program, Value
+from leastaction.engine.ending import CURVED
+from leastaction.engine.sparsity import elimination_length, order_of, slopes_of
+from leastaction.program import Builder, Program, Value, dot
+from leastaction.program.elimination import by_rows, factors, short_dot, substitute
 from leastaction.step.form import Step, stencils
 from leastaction.step.rows import Row, Rows, Table, combine
 from leastaction.step.sensitivity import sensitivity
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from leastaction.engine.form import Form, Values
 
 READ, GIVEN = ("q", "v", "multipliers"), ("f", "m", "g")
-MOST = 12_000  # instructions that are worth compiling; longer ones take NumPy
 
 
 def vary_length(step: Step, varied: int, lanes: int) -> float:
@@ -206,17 +206,23 @@ class _End:
         assert step.end is not None
         z = form.unknowns(B, rows, x)
         self.n, self.further = n, further
-        at: Values = {"t": [form.time(x, x["h"][0])], "v": [0.0] * n, "multipliers": [0.0] * m, "params": x["params"],
+        at: Values = {"t": [form.time(x, x["h"][0])], "multipliers": [0.0] * m, "params": x["params"],
               "q": [a + z[(form.s - 1) * n + j] for j, a in enumerate(x["Q"])]}  # fmt: skip
-        still = B.at(step.end.program, at)
-        M, G = by_rows(still["e_v"], n), by_rows(still["c_v"], n)
-        zero = B.number(0.0)
-        saddle = [[*M[j], *(-row[j] for row in G)] for j in range(n)] + [[*row, *[zero] * m] for row in G]
-        self.inverse = factors(saddle)
         p = [a + b for a, b in zip(x["P"], push, strict=True)]
-        right = [a - b for a, b in zip(p, still["e"], strict=True)] + [-c for c in still["c"]]
-        solved = substitute(self.inverse, right)
-        self.at = B.at(step.end.slopes, at | {"v": solved[:n], "multipliers": solved[n:]})
+        zero, times = B.number(0.0), 1
+        v: list[Any] = [zero] * n
+        if not step.end.linear:
+            slope, times = step.method.table.slope.tolist(), CURVED
+            v = [dot(slope[1:], z[j : form.s * n : n]) / x["h"][0] for j in range(n)]
+        for _ in range(times):
+            still = B.at(step.end.program, at | {"v": v})
+            M, G = by_rows(still["e_v"], n), by_rows(still["c_v"], n)
+            saddle = [[*M[j], *(-row[j] for row in G)] for j in range(n)] + [[*row, *[zero] * m] for row in G]
+            self.inverse = factors(saddle)
+            right = [a - b for a, b in zip(p, still["e"], strict=True)] + [-c for c in still["c"]]
+            solved = substitute(self.inverse, right)
+            v = [a + b for a, b in zip(v, solved[:n], strict=True)]
+        self.at = B.at(step.end.slopes, at | {"v": v, "multipliers": solved[n:]})
         self.when = x["t"][0] + x["offset"][0] + x["h"][0] / x["period"][0]
 
     def along(self, dq: Sequence[Any], dp: Sequence[Any], seeds: Sequence[tuple[int, Any]]) -> list[Any]:

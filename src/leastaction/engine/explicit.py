@@ -60,19 +60,19 @@ class Explicit(Form):
         move, impulse, _ = self._step(B, x)
         return [[a] for a in move], impulse
 
-    def _step(self, B: Builder, x: Values) -> tuple[list[Any], list[Any], list[Any]]:
-        """z, the impulse and the force at the end."""
+    def _step(self, B: Builder, x: Values, early: bool = False) -> tuple[list[Any], list[Any], list[Any]]:
+        """z, the impulse and the force at the end; of the latter the `early` part alone, that of the start."""
         h, n, ends = x["h"][0], self.n, self.ends
         weights = stencils(self.step.samples(self.step.terms[0]), h).weights.tolist()
         nothing = [B.number(0.0)] * n
         kick, late = nothing, nothing
         if 0.0 in ends:
             i = ends[0.0]
-            early = x["force"] if self.hands_on else self._force(B, x, x["Q"], 0.0, i)
-            kick = [weights[i] * a for a in early]
+            force = x["force"] if self.hands_on else self._force(B, x, x["Q"], 0.0, i)
+            kick = [weights[i] * a for a in force]
         pushed = [p + k for p, k in zip(x["P"], self._less_at_rest(B, x, kick), strict=True)]
         move = [h * row[0] for row in self.mass.solve(self.inverse_mass(B, x), [[a] for a in pushed])]
-        if 1.0 not in ends:
+        if early or 1.0 not in ends:
             return move, kick, late
         i = ends[1.0]
         q = [a + (b + c) for a, b, c in zip(x["Q"], move, x["lost"], strict=True)]

@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.elimination import factors, square, substitute
-from leastaction.backends.fused.mass import mass_of
 from leastaction.engine.carrying import Carrying
-from leastaction.engine.directions import MOST, vary, vary_length, vary_padded, vary_tables
+from leastaction.engine.directions import vary, vary_length, vary_padded, vary_tables
+from leastaction.engine.mass import mass_of
+from leastaction.engine.sparsity import LONGEST_ONCE
 from leastaction.engine.verdict import STATE, TINY, wanted
 from leastaction.kernel.guarded import guarded
 from leastaction.program import Builder, Program, Value, dot
+from leastaction.program.elimination import factors, square, substitute
 from leastaction.step.form import Step
 from leastaction.step.prediction import Prediction
 from leastaction.step.rows import OneByOne, Row, Rows, SideBySide, Table, at_step, numbers, size
@@ -106,7 +107,7 @@ class Form:
         energy_of: Any = None, varied: int = 0,
     ) -> None:  # fmt: skip
         self.step, self.lanes, self.width, self.watch, self.energy_of = step, lanes, width, watch, energy_of
-        self.varied, self.varies = varied, varied > 0 and vary_length(step, varied, lanes) <= MOST
+        self.varied, self.varies = varied, varied > 0 and vary_length(step, varied, lanes) <= LONGEST_ONCE
         self.n, self.s, self.mass = step.n, step.s, mass_of(step)
         self.side = lanes > width
         # Where L is not quadratic in v, the energy's velocity is found from that of the step's polynomial.

@@ -1,14 +1,14 @@
 """Steps that are collocation by a rule of Gauss: places Z and velocities V at the nodes are iterated.
 
     Z_i = Σ_j N_ij w_j V_j,      m(q + Z_i, V_i) = P_i = p + Σ_j N_ij w_j f(q + Z_j, V_j),      w_j = h b_j,
-    q⁺ = q + Σ_j w_j V_j,        p⁺ = p + Σ_j w_j f_j                                            (`nodes`).
+    q⁺ = q + Σ_j w_j V_j,        p⁺ = p + Σ_j w_j f_j                                            (`collocation`).
 
 Soft: where the mass is constant and f does not depend on v, places alone are iterated, Z = γ M⁻¹p + M⁻¹ A w f(q + Z),
-with tables rounded such that the step is symplectic (`places`). Each iteration contracts by O(h²).
+with tables rounded such that the step is symplectic (`kick_tables`). Each iteration contracts by O(h²).
 
 Hard: the velocities miss their equations by g_i = M_i⁻¹ (P_i − m_i), every node with its own mass; with the other
 derivatives those of the middle of the step the equations fall apart by the eigenvalues of the method's table
-(`shifted_systems`). From the second iteration on what the increment leaves of the equations is corrected, too, with
+(`shifted`). From the second iteration on what the increment leaves of the equations is corrected, too, with
 derivatives of every node, so that it contracts by the square of the first one's rate (`twice`).
 
 The first iteration begins from the last polynomial, prolonged. Where that fails the motion itself (`march`) is the
@@ -18,37 +18,25 @@ prediction.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.chord import paired, repeated
-from leastaction.backends.fused.chord import tables as chord_tables
-from leastaction.backends.fused.elimination import factors, pivots_of, square, substitute
-from leastaction.backends.fused.nodes import nodes_of
-from leastaction.backends.fused.patterns import _read, places_of, size_of
-from leastaction.backends.fused.places import _prolonged, coefficients, pushes, shares
-from leastaction.backends.fused.shifted_systems import (
-    Complex,
-    inverses,
-    joined,
-    moving,
-    separated,
-    shifted,
-    slopes_at,
-)
+from leastaction.engine import shifted
+from leastaction.engine.collocation import collocation
 from leastaction.engine.form import Blocks, Form, Values
+from leastaction.engine.increment_tables import tables as increment_tables
+from leastaction.engine.kick_tables import kick_tables
 from leastaction.engine.march import marched, tamed
-from leastaction.engine.verdict import judged, refuse
+from leastaction.engine.shifted import DENSE, slopes_at
+from leastaction.engine.verdict import PATIENCE, judged, refuse
 from leastaction.program import Builder, Program, Value, dot
 from leastaction.step.form import stencils
 from leastaction.step.prediction import WHOLE, Prediction
 from leastaction.step.rows import Row, Rows, Table, apply, numbers, size, total
 
-DENSE = 4  # coordinates up to which shifted systems are inverted as a whole, and every node has a mass of its own
-SOFT_PATIENCE, HARD_PATIENCE = 8, 32  # further iterations that are worth more than the next way of solving
+SOFT = 8  # further iterations without derivatives that cost no more than one with derivatives and those that follow
 
 FloatArray = NDArray[np.float64]
 
@@ -57,40 +45,27 @@ class Gauss(Form):
     """Collocation by Gauss' rule."""
 
     def tables(self) -> dict[str, Table]:
-        method = self.step.method
-        found, nodes = chord_tables(self.step), nodes_of(method)
-        assert nodes is not None
-        self.nodes, self.soft = nodes, self.mass.separable
-        names = ["times 0", "weights 0", "places", "lift", "modes", "growth", "ends", "parts"]
-        names += ["ahead", "faster"] if self.s > WHOLE else ["q 0", "v 0"]
-        own = {name: found[name] for name in names}
-        pair = paired(nodes, self.lanes) if self.side and self.n <= DENSE else {}
-        parts = [f"{a} {b}" for a in ("shift", "into", "out", "led") for b in ("re", "im")]
-        own |= pair or {name: found[name] for name in parts}
-        self.by_halves = bool(pair)  # real and imaginary parts in the two halves of a vector
-        if self.soft:
-            c, T = coefficients(method)[:2]
-            exact = method.exact_table(40)
-            ahead = _prolonged(list(exact["c"]), list(exact["b"]))
-            own |= {
-                "gamma": lambda h: shares(c, h)[0], "beta": lambda h: shares(c, h)[1],
-                "A": lambda h: pushes(c, T, h), "ahead A": lambda h: h * ((c[:, None] - T) @ ahead),
-            }  # fmt: skip
-        return own
+        method, found = self.step.method, increment_tables(self.step)
+        self.nodes, self.soft = collocation(method), self.mass.separable
+        names = ["times 0", "weights 0", "modes", "growth", "ends", "parts"]
+        own = {name: found[name] for name in names} | {"places": self.nodes.places, "lift": self.nodes.lift}
+        if self.s > WHOLE:
+            table = method.table
+            ahead, faster = (basis[:, 1:] @ table.growth for basis in (table.l, table.dl))
+            own |= {"ahead": ahead, "faster": lambda h: faster * (1 / h)}
+        else:
+            own |= {name: found[name] for name in ("q 0", "v 0")}
+        pair = self.nodes.paired(self.lanes) if self.side and self.n <= DENSE else {}
+        return own | (pair or self.nodes.parted()) | (kick_tables(method) if self.soft else {})
 
     def padded(self) -> frozenset[str]:
-        return repeated(self.step) - {"weights 0"} | {"A", "gamma", "ahead A"}
+        solutions = {f"{name}{part}" for name in ("out", "led") for part in ("", " re", " im")}
+        return frozenset(solutions | {"times 0", "q 0", "v 0", "ahead", "faster", "places", "A", "gamma", "ahead A"})
 
     def own_blocks(self) -> Blocks:
         n, w = self.n, self.rows.length(self.s)
         ahead = Prediction(self.s, self.rows)
-        if self.by_halves:
-            E = 2 * len(moving(self.step)) ** 2
-        elif n <= DENSE:
-            E = 2 * len(moving(self.step)) ** 2 * self.rows.length((self.s + 1) // 2)
-        else:
-            E = size_of(self.step, self.rows)
-        return [("Z", n * w), ("V", n * w), ("E", E),
+        return [("Z", n * w), ("V", n * w), ("E", shifted.size_of(self.step, self.rows)),
                 ("memory", 0 if self.soft else n * ahead.memory),
                 ("record", 0 if self.soft else ahead.record)]  # fmt: skip
 
@@ -159,7 +134,7 @@ class Gauss(Form):
         Z = self.by_coordinate(x["Z"])
         new = self._placed(B, rows, x, self._kicks(B, rows, x, Z), x["P"])
         moves = [[a - b for a, b in zip(*of, strict=True)] for of in zip(new, Z, strict=True)]
-        after = judged(rows, x, moves, new, first=first, patience=SOFT_PATIENCE, lands=True)
+        after = judged(rows, x, moves, new, first=first, patience=SOFT, lands=True)
         return self.iterated(B, x, after | {"Z": [y for row in new for y in row]}, first)
 
     def _land_soft(self) -> Program:
@@ -172,7 +147,7 @@ class Gauss(Form):
         late = [a + x["h"][0] * b for a, b in zip(late, x["lost p"], strict=True)]
         u, v = (numbers(rows, y, self.n) for y in (x["p"], late))
         solved = self.mass.solve(self.inverse_mass(B, x), [[a, b] for a, b in zip(u, v, strict=True)])
-        # h u as the sum of two products with many digits (`places`).
+        # h u as the sum of two products with many digits (`kick_tables`).
         whole, part = rows.number(beta, 0), rows.number(gamma, 0)
         move = rows.packed([whole * a + (part * a + b) for a, b in solved])
         out = self.landed(B, rows, x, move, impulse, rows.packed([size(row) for row in Z]))
@@ -199,28 +174,6 @@ class Gauss(Form):
 
     # ---- with derivatives
 
-    def _system(self, rows: Rows, B: Builder, at: Values) -> list[Value]:
-        """The shifted systems with the derivatives at a point, inverted or factored."""
-        if self.n <= DENSE:
-            return inverses(self.step, rows, B, at)
-        f_q, f_v, m_q, M = slopes_at(self.step, B, at)
-        found = []
-        for a, b in zip(rows.columns("shift re")[0], rows.columns("shift im")[0], strict=True):
-            re, im = a * a - b * b, 2.0 * (a * b)
-            entries = [
-                Complex(m - a * (v - y) - re * s, -(b * (v - y)) - im * s)
-                for m, s, v, y in zip(M, f_q, f_v, m_q, strict=True)
-            ]
-            found.append(factors(square(entries)))
-        return [getattr(F[i][j], part) for i, j in places_of(self.step) for part in ("re", "im") for F in found]
-
-    def _solved(self, rows: Rows, E: Sequence[Value], g: Sequence[Row], *names: str) -> list[list[Row]]:
-        if self.n <= DENSE:
-            return shifted(self.step, rows, E, g, *names)
-        y = zip(*separated(rows, g), strict=True)
-        x = [substitute(own, right) for own, right in zip(_read(self.step, rows, E), y, strict=True)]
-        return [[joined(rows, name, row) for row in zip(*x, strict=True)] for name in names]
-
     def _hard(self, first: bool, marching: bool = False) -> Program:
         B, rows, x = self.opened()
         n, twice = self.n, not first and not self.soft
@@ -229,7 +182,7 @@ class Gauss(Form):
             Z = [self._along(rows, row) for row in V]
         else:
             Z, V = self.by_coordinate(x["Z"]), self.by_coordinate(x["V"])
-        E = self._system(rows, B, self._middle(rows, x, V)) if first else x["E"]
+        E = shifted.eliminated(self.step, rows, B, self._middle(rows, x, V)) if first else x["E"]
         nodes = self._nodes(x, rows, Z, V)
         f, m = self._given(B, nodes, "f", "m")
         # p − m first: near the root it has next to no rounding (`step.form`).
@@ -248,21 +201,20 @@ class Gauss(Form):
 
         gaps = by_masses(gaps)
         names = ("out", "led") if self.side and twice else ("out",)
-        moves, *ways = self._solved(rows, E, gaps, *names)
+        moves, *ways = shifted.solved(self.step, rows, E, gaps, *names)
         if twice:
             led = ways[0] if ways else [self._along(rows, row) for row in moves]
-            (second,) = self._solved(rows, E, self._left(B, rows, nodes, gaps, moves, led, by_masses), "out")
+            left = self._left(B, rows, nodes, gaps, moves, led, by_masses)
+            (second,) = shifted.solved(self.step, rows, E, left, "out")
             moves = [[a + b for a, b in zip(*of, strict=True)] for of in zip(moves, second, strict=True)]
         V = [[a + b for a, b in zip(*of, strict=True)] for of in zip(V, moves, strict=True)]
         new = [self._along(rows, row) for row in V]
         moved = [[a - b for a, b in zip(*of, strict=True)] for of in zip(new, Z, strict=True)]
-        after = judged(rows, x, moved, new, first=first, patience=HARD_PATIENCE, corrected=twice)
+        after = judged(rows, x, moved, new, first=first, patience=PATIENCE, corrected=twice)
         after |= {"Z": [y for row in new for y in row], "V": [y for row in V for y in row]}
         after |= {"E": E} if first else {}
         if (real := self._real_shift) is not None:
-            width = len(E) // (2 * len(moving(self.step)) ** 2)
-            entries = [rows.number(E[k : k + width], real) for k in range(0, len(E), 2 * width)]
-            refuse(after, prod(pivots_of(square(entries))) < 0.0)
+            refuse(after, shifted.turned(self.step, rows, E, real))
         return self.iterated(B, x, after, first, marching)
 
     @property

@@ -16,22 +16,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.chord import equations as chord_equations
-from leastaction.backends.fused.chord import repeated
-from leastaction.backends.fused.chord import tables as chord_tables
-from leastaction.backends.fused.elimination import order_of, pivots_of, square, substitute
-from leastaction.backends.fused.mass import in_the_middle
-from leastaction.backends.fused.newton import _filled, iteration
-from leastaction.backends.fused.settling import settled
+from leastaction.engine.ending import settled_anyhow, simple_end
 from leastaction.engine.form import Blocks, Form, Values
+from leastaction.engine.increment_tables import padded as repeated
+from leastaction.engine.increment_tables import tables as chord_tables
 from leastaction.engine.march import marched, tamed
-from leastaction.engine.verdict import TINY, judged, refuse, wanted
+from leastaction.engine.newton_equations import filled as _filled
+from leastaction.engine.newton_equations import iteration
+from leastaction.engine.residual import equations as chord_equations
+from leastaction.engine.residual import in_the_middle
+from leastaction.engine.settling import settled
+from leastaction.engine.sparsity import order_of
+from leastaction.engine.verdict import PATIENCE, judged, refuse, wanted
 from leastaction.program import Builder, Program, dot
+from leastaction.program.elimination import pivots_of, square, substitute
 from leastaction.step.prediction import Prediction
 from leastaction.step.prediction import tables as prediction_tables
 from leastaction.step.rows import OneByOne, Row, Rows, Table, apply, size, total
-
-PATIENCE = 32
 
 FloatArray = NDArray[np.float64]
 
@@ -48,8 +49,9 @@ class Newton(Form):
         step, ahead = self.step, Prediction(self.s, OneByOne())
         count = self.n + step.multipliers
         return [("unknowns", self.s * count), ("pushed", self.n), ("more", self.n),
-                ("invariants", self.one.before.output_size), ("memory", count * ahead.memory), ("record", ahead.record),
-                ("strength", step.multipliers), ("sense", int(self.senses))]  # fmt: skip
+                ("invariants", self.one.before.output_size), ("memory", self.n * ahead.memory),
+                ("record", ahead.record), ("floor", self.n if step.multipliers else 0),
+                ("sense", int(self.senses))]  # fmt: skip
 
     @property
     def senses(self) -> bool:
@@ -125,7 +127,8 @@ class Newton(Form):
         B, _, x = self.opened()
         pushed = [a + b for a, b in zip(x["pushed"], x["more"], strict=True)]
         at = x | {"t": [self.time(x, 0.0)], "q": x["Q"], "p": x["P"]}
-        impulse, sound = settled(self.step, B, at, x["unknowns"], pushed)
+        settle = settled if simple_end(self.step) else settled_anyhow
+        impulse, sound = settle(self.step, B, at, x["unknowns"], pushed)
         after: Values = {"pushed": impulse, "more": [0.0] * self.n, "failed": [~sound]}
         return B.finished(**(wanted(x, x["alive"][0], after) if self.width > 1 else after))
 
@@ -144,15 +147,14 @@ class Newton(Form):
         late = [c + (m - (b - a)) for c, m, a, b in zip(x["lost p"], x["more"], x["pushed"], pushed, strict=True)]
         x["carry"] = [*x["carry"][:n], *late]
         out = self.landed(B, rows, x, [row[-1] for row in z[:n]], pushed, [size(row) for row in z[:n]])
-        lengths = list(out["length"])
-        if step.multipliers:
-            strength = [size(row) for row in z[n:]]
-            out["strength"] = [(a * 0.5).op("max", b) for a, b in zip(x["strength"], strength, strict=True)]
-            lengths += out["strength"]
-        ahead, memory, choice = self.foreseen(rows, x, out, z, [1.0 / a.op("max", TINY) for a in lengths])
-        new = [ahead.propose(row, choice) for row in memory]
+        ahead, memory, choice = self.foreseen(rows, x, out, z[:n])
+        # Multipliers enter linearly, beside increments: those of the last step will do.
+        new = [ahead.propose(row, choice) for row in memory] + z[n:]
         out["unknowns"] = self._flat(new)
-        return self.closed(B, x, self.scaled(rows, out, new[:n]))
+        out = self.scaled(rows, out, new[:n])
+        if step.multipliers:
+            out["scale"] = [a.op("max", b) for a, b in zip(out["scale"], x["floor"], strict=True)]
+        return self.closed(B, x, out)
 
     def put(self, x: Mapping[str, FloatArray], lane: int, z: FloatArray, impulse: FloatArray, h: float) -> None:
         n = self.n

@@ -30,11 +30,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.mass import inverse_of, middle_of
-from leastaction.backends.shift_tables import shifts_of
 from leastaction.engine.form import FADING, LONGEST, RESOLVED, SHORTEST, SINGLE, Blocks, Form, Lying
+from leastaction.engine.increment_tables import held_of, inverse_of, middle_of, shifts_of
 from leastaction.engine.rescue import Rescue
-from leastaction.engine.verdict import TINY, ruled
+from leastaction.engine.verdict import PATIENCE, TINY, ruled
 from leastaction.kernel import native_lanes
 from leastaction.kernel.elimination import Assemble, Factor, Matrix, Permuted, Profile, SolveLanes, SolveOne, profile
 from leastaction.kernel.guarded import guarded
@@ -48,7 +47,6 @@ from leastaction.step.rows import Row, Table, apply, size, total
 
 FloatArray = NDArray[np.float64]
 
-PATIENCE = 32
 MOST_PRODUCTS = 1e8  # of an elimination along a profile: some 50 ms
 CALLED = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 SLOTS = 256  # integers at the beginning of the work
@@ -58,7 +56,9 @@ MOST_KINDS = 16  # that are judged together; with more each coordinate is judged
 class Scripted(Protocol):
     """What scripts ask of a system and a method.
 
-    kinds, kind_of   how many kinds of coordinates are judged together, 0: none are; and the kind of each
+    kinds            how many kinds of coordinates are judged together, 0: none are
+    weighted         whether there is one kind, and the square roots of masses weigh coordinates against each other
+    marks            the kind of each coordinate, or, `weighted`, its weight
     channels, vectors   of inputs, and of nodes
     constant, diagonal   the mass depends on parameters alone; and is diagonal, too
     separable        that, f does not depend on v, and m = M v
@@ -69,7 +69,7 @@ class Scripted(Protocol):
     method: Galerkin
     n: int
     kinds: int
-    kind_of: NDArray[np.int64]
+    weighted: bool
     channels: int
 
     @property
@@ -99,12 +99,23 @@ class Scripted(Protocol):
         """What brings times and inputs to where the system reads them."""
         ...
 
-    def middle(self, form: LongSteps, what: Sequence[str]) -> Middle:
-        """Blocks of derivatives in the middle of the step."""
+    def middle(self, form: LongSteps, what: Sequence[str], time: int) -> Middle:
+        """Blocks of derivatives at one point, that of one of the times."""
         ...
 
     def fill(self, form: LongSteps, work: FloatArray, params: FloatArray) -> Any:
         """Write addresses, parameters and a constant diagonal mass into the work; returns what has these addresses."""
+        ...
+
+    def marks(self, params: FloatArray) -> FloatArray: ...
+
+    @property
+    def curved(self) -> bool:
+        """Whether the mass depends on v; asked with constraints."""
+        ...
+
+    def held(self, form: Any, name: str, times: Sequence[int]) -> Any:
+        """What constraints give at points (`long_held.Held`)."""
         ...
 
     def rescue(self, params: FloatArray) -> Rescue: ...
@@ -175,6 +186,7 @@ class LongSteps(Form):
     """Steps as scripts."""
 
     watches, alone = False, True
+    resolved = RESOLVED  # steps shorter than such a part of the coordinate count as that long
 
     def __init__(self, how: Scripted, lifts: bool = False, varied: int = 0) -> None:
         self.how, self.method = how, how.method
@@ -195,6 +207,7 @@ class LongSteps(Form):
         if not self.hands_on:
             self.still, self.last = [], []
         self.moving = [i for i in nodes if i not in self.still and i not in self.last]
+        self.soft = how.separable and not how.step.multipliers  # whether the new z follows from forces alone
         self.kinds = how.kinds  # how many kinds are judged together; 0: every coordinate by itself
         self.rows = _Tables(self.tables(), W)
         self.blocks = self._blocks()
@@ -257,16 +270,31 @@ class LongSteps(Form):
 
     def _lay_out(self) -> None:
         how, work = self.how, self.work
-        self.times = work.single("times", len(self.samples.tau) + 1)
+        self.times = work.single("times", len(self.samples.tau) + 1 + self.later)
         self.sweeps: dict[str, Any] = {
             name: how.sweep(self, name, nodes) if nodes else None
             for name, nodes in (("moving", self.moving), ("still", self.still), ("last", self.last))
         }
         self.mass_place = work.arrays("mass", 1, self.count)
         self.pushed = work.arrays("pushed", 1, self.count)
-        self.kind = work.arrays("kind", 1 if self.kinds > 1 else 0, self.count)
+        self.kind = work.arrays("kind", 1 if self.kinds > 1 or self.how.weighted else 0, self.count)
         self.most = work.single("most", 4 * max(1, self.kinds))
         self.errors = work.single("errors", self.ahead.candidates)
+
+    @property
+    def height(self) -> int:
+        """Rows of the unknowns of a point, those of padding too."""
+        return self.count * self.lanes
+
+    @property
+    def later(self) -> int:
+        """How many times are needed beside those of the nodes and of the middle."""
+        return 0
+
+    @cached_property
+    def arranged(self) -> NDArray[np.int64]:
+        """Where the unknowns of a point lie behind each other."""
+        return np.arange(self.n)
 
     def table_place(self, name: str, i: int) -> Place:
         """Where the i-th number of a table of one column is."""
@@ -298,14 +326,14 @@ class LongSteps(Form):
     def split(self, values: Row, x: Mapping[str, Any]) -> Row:
         """Sizes of this coordinate, by kinds: zero for kinds that it does not belong to."""
         if self.kinds <= 1:
-            return list(values)
+            return [x["kind"][0] * a for a in values] if self.how.weighted else list(values)
         kind = x["kind"][0]
         return [kind.op("eq", float(k)).op("if", a) for a in values for k in range(self.kinds)]
 
     def own(self, x: Mapping[str, Any], name: str) -> Value:
         """A scale of this coordinate."""
         if self.kinds <= 1:
-            return x[name][0]
+            return x[name][0] / x["kind"][0] if self.how.weighted else x[name][0]
         kind, found = x["kind"][0], x[name][0]
         for k in range(1, self.kinds):
             found = kind.op("eq", float(k)).where(x[name][k], found)
@@ -356,11 +384,13 @@ class LongSteps(Form):
         return self.each(lambda rows, x: {"force": x["f"]}, {"f": last.f}, force=self.place("force"))
 
     def _times(self) -> Once:
-        """The times of all points, and that of the middle."""
+        """The times of all points, that of the middle, and those of further ones."""
 
         def build(rows: Any, x: Any) -> Any:
             (shares,) = rows.columns("times")
-            return {"times": [x["t0"][0] + (x["t"][0] * x["period"][0] + a) for a in [*shares, x["h"][0] * 0.5]]}
+            (later,) = rows.columns("later") if self.later else ((),)
+            shares = [*shares, x["h"][0] * 0.5, *later]
+            return {"times": [x["t0"][0] + (x["t"][0] * x["period"][0] + a) for a in shares]}
 
         return self.once(build, {}, times=self.times)
 
@@ -383,7 +413,7 @@ class LongSteps(Form):
                 found["middle v"] = [dot(speed.tolist(), z) / x["h"][0]]
             if K:
                 return found | {"largest": self.split([size(z), abs(x["q"][0])], x)}
-            return found | {"scale": [_clamped(size(z), x["length"][0], abs(x["q"][0]))]}
+            return found | {"scale": [self._clamped(size(z), x["length"][0], abs(x["q"][0]))]}
 
         reads = {"memory": self.place("memory"), "choice": self.place("choice"), "q": self.place("q"),
                  "lost": self.place("carry", 1), "h": self.place("h"), **self.judging}  # fmt: skip
@@ -391,20 +421,25 @@ class LongSteps(Form):
         if middle:
             writes |= {"middle q": way.middle.q, "middle v": way.middle.v}
         if not K:
-            return [*self._given(), self.each(build, reads, scale=self.place("scale"), **writes)]
+            each = self.each(build, reads, scale=self.place("scale"), **writes)
+            return [*self._given(), each, *self._foreseen(way)]
 
         def scales(rows: Any, x: Any) -> Any:
             tops, places = x["most"][:K], x["most"][K:]
-            return {"scale": [_clamped(a, b, q) for a, b, q in zip(tops, x["length"], places, strict=True)]}
+            return {"scale": [self._clamped(a, b, q) for a, b, q in zip(tops, x["length"], places, strict=True)]}
 
         most = self.sizes(0, 2)
         once = self.once(scales, {"most": most, "length": self.place("length")}, scale=self.place("scale"))
-        return [*self._given(), self.each(build, reads, largest=most, **writes), once]
+        return [*self._given(), self.each(build, reads, largest=most, **writes), once, *self._foreseen(way)]
+
+    def _clamped(self, top: Value, length: Value, place: Value) -> Value:
+        return top.op("min", length * LONGEST).op("max", length * SHORTEST).op("max", place * self.resolved + TINY)
 
     def _points(self, rows: Any, x: Any, z: Row) -> dict[str, Row]:
         """Where the system is evaluated next."""
-        gather = rows.columns("q")
-        every = apply(rows, gather, z)
+        if not self.moving:
+            return {}
+        every = apply(rows, rows.columns("q"), z)
         found = {"point": [x["q"][0] + (every[i] + x["lost"][0]) for i in self.moving]}
         if not self.how.separable:
             speeds = apply(rows, rows.columns("v"), z)
@@ -418,6 +453,8 @@ class LongSteps(Form):
 
     def _point_places(self) -> dict[str, Place]:
         sweep = self.sweeps["moving"]
+        if sweep is None:
+            return {}
         found = {"point": sweep.q} | ({} if self.how.separable else {"speed": sweep.v})
         if sweep.adds:
             found |= {"f": sweep.f} | ({} if self.how.separable else {"m": sweep.m})
@@ -442,24 +479,28 @@ class LongSteps(Form):
             m = {i: v / x["mass"][0] for i, v in enumerate(speeds)}
         else:
             m = dict(zip(self.moving, x["m"], strict=True))
-        by_m, R = rows.columns("m"), []
+        by_m, more, R = rows.columns("m"), self._further(rows, x), []
         for k in range(self.s):
-            terms = [scatter[i][k] * a for i, a in kicks.items() if scatter[i][k]]
+            terms = [scatter[i][k] * a for i, a in kicks.items() if scatter[i][k]] + more[k]
             R.append(total([*terms, *(by_m[i][k] * (weights[i] * a) for i, a in m.items())]))
         R[-1] = R[-1] - x["p"][0]
-        return R, total([*kicks.values()])
+        return R, total([*kicks.values(), *more[self.s]])
+
+    def _further(self, rows: Any, x: Any) -> list[Row]:
+        """Further terms of the equations of a coordinate, and of its impulse."""
+        return [[] for _ in range(self.s + 1)]
 
     @property
     def _read(self) -> dict[str, Place]:
         """What an iteration reads of a coordinate."""
-        moving = self.sweeps["moving"]
-        found = {"z": self.place("Z"), "f": moving.f, "force": self.place("force"), "p": self.place("p"),
-                 "q": self.place("q"), "lost": self.place("carry", 1), "mass": self.mass_place,
+        moving, nothing = self.sweeps["moving"], Place("work", ())
+        found = {"z": self.place("Z"), "f": moving.f if moving else nothing, "force": self.place("force"),
+                 "p": self.place("p"), "q": self.place("q"), "lost": self.place("carry", 1), "mass": self.mass_place,
                  "started": self.place("started"), **self.judging}  # fmt: skip
         return found if self.how.separable else found | {"m": moving.m}
 
     def _iteration(self, first: bool, hard: bool = False) -> list[Operation]:
-        soft = self.how.separable and not hard
+        soft = self.soft and not hard
 
         def moved(rows: Any, x: Any) -> Any:
             if soft:
@@ -486,16 +527,31 @@ class LongSteps(Form):
             writes["pushed"] = self.pushed
         if not self.kinds:
             writes["scale"] = self.place("scale")
-        operations = [*self.sweeps["moving"].operations]
-        way = self.way(hard)
+        operations, way = [*self._evaluated()], self.way(hard)
         if way is not None:
             if first:
                 operations += way.factored
             operations += [self.each(lambda rows, x: {"right": way.right(rows, self._equations(rows, x)[0])}, reads,
-                                     right=way.place), *way.solved]  # fmt: skip
+                                     right=way.place), *self._beside(way), *way.solved]  # fmt: skip
             reads = {name: reads[name] for name in ("z", "q", "lost", "started", "scale", "length", "kind")}
             reads["solved"] = way.place
-        return [*operations, self.each(moved, reads, **writes), self._verdict(first, hard)]
+        return [*operations, self.each(moved, reads, **writes), *self._behind(way), self._verdict(first, hard)]
+
+    def _evaluated(self) -> Sequence[Operation]:
+        """What the system gives at the points of a step."""
+        return self.sweeps["moving"].operations
+
+    def _beside(self, way: Any) -> list[Operation]:
+        """Right-hand sides of what is unknown beside coordinates."""
+        return []
+
+    def _behind(self, way: Any) -> list[Operation]:
+        """Their increments."""
+        return []
+
+    def _foreseen(self, way: Any) -> list[Operation]:
+        """Their prediction."""
+        return []
 
     def way(self, hard: bool) -> Any:
         """How the equations of an iteration are solved, the cheap way or the hard one; None: by a number each."""
@@ -504,7 +560,7 @@ class LongSteps(Form):
         return self._ways[hard]
 
     def hard_pieces(self) -> dict[str, Any]:
-        if not self.moving:
+        if not self.moving and not self.step.multipliers:
             return {}
         return {
             "hard": Script([*self._predicted(hard=True), *self._iteration(True, hard=True)]),
@@ -512,7 +568,7 @@ class LongSteps(Form):
         }
 
     def _verdict(self, first: bool, hard: bool) -> Once:
-        K, stale = self.kinds, float(hard or not self.how.separable)
+        K, stale = self.kinds, float(hard or not self.soft)
         broken = self.way(hard).broken if first and self.way(hard) is not None else ()
 
         def build(rows: Any, x: Any) -> Any:
@@ -534,20 +590,40 @@ class LongSteps(Form):
         reads = {"sizes": self.sizes(0, 2), "broken": flags} | ({"scale": self.place("scale")} if K else {})
         return self.once(build, reads, stale=self.place("stale"), **({"scale": self.place("scale")} if K else {}))
 
+    def _again(self) -> list[Operation]:
+        """The points of the z found, where these have changed; what the system gives there, and the impulse."""
+        reads = {"q": self.place("q"), "lost": self.place("carry", 1), "z": self.place("Z")}
+        points = self.each(lambda rows, x: self._points(rows, x, x["z"]), reads, **self._point_places())
+        push = self.each(lambda rows, x: {"pushed": [self._equations(rows, x)[1]]}, self._read, pushed=self.pushed)
+        return [points, *self._evaluated(), push]
+
     def _land(self) -> list[Operation]:
-        K, last, s = self.kinds, self.sweeps["last"], self.s
+        last, s = self.sweeps["last"], self.s
 
         def moved(rows: Any, x: Any) -> Any:
-            q, lost = _summed(x["q"][0], x["z"][s - 1], x["lost"][0])
+            q, lost = two_sum(x["q"][0], x["z"][s - 1], x["lost"][0])
             found: dict[str, Any] = {"q": [q], "lost": [lost]}
             if last is not None:
                 found |= {"point": [q]} | ({"f": [0.0]} if last.adds else {})
             return found
 
+        reads = {"q": self.place("q"), "lost": self.place("carry", 1), "z": self.place("Z")}
+        writes = {"q": self.place("q"), "lost": self.place("carry", 1)}
+        if last is not None:
+            writes |= {"point": last.q} | ({"f": last.f} if last.adds else {})
+        operations: list[Operation] = [When(self.place("stale"), self._again()), self.each(moved, reads, **writes)]
+        if last is not None:
+            operations += last.operations
+        return [*operations, *self._landed(self.last)]
+
+    def _landed(self, late: Sequence[int]) -> list[Operation]:
+        """p, and what the next step is predicted from; `late`: nodes whose force is still to be added."""
+        K, last, s = self.kinds, self.sweeps["last"], self.s
+
         def landed(rows: Any, x: Any) -> Any:
             (weights,) = rows.columns("weights")
-            impulse = total([x["pushed"][0], *(weights[i] * x["late"][0] for i in self.last)])
-            p, lost = _summed(x["p"][0], impulse, x["lost p"][0])
+            impulse = total([x["pushed"][0], *(weights[i] * x["late"][0] for i in late)])
+            p, lost = two_sum(x["p"][0], impulse, x["lost p"][0])
             found = {"p": [p], "lost p": [lost]}
             if self.hands_on:
                 found["force"] = x["late"]
@@ -559,17 +635,6 @@ class LongSteps(Form):
                 return found | {"largest": self.split([size(x["z"])], x)}
             return found | {"length": [(x["length"][0] * FADING).op("max", TINY).op("max", size(x["z"]))]}
 
-        reads = {"q": self.place("q"), "lost": self.place("carry", 1), "z": self.place("Z")}
-        writes = {"q": self.place("q"), "lost": self.place("carry", 1)}
-        if last is not None:
-            writes |= {"point": last.q} | ({"f": last.f} if last.adds else {})
-        sweep = self.sweeps["moving"]
-        push = self.each(lambda rows, x: {"pushed": [self._equations(rows, x)[1]]}, self._read, pushed=self.pushed)
-        points = self.each(lambda rows, x: self._points(rows, x, x["z"]), reads, **self._point_places())
-        again = When(self.place("stale"), [points, *sweep.operations, push])
-        operations: list[Operation] = [again, self.each(moved, reads, **writes)]
-        if last is not None:
-            operations += last.operations
         reads = {"z": self.place("Z"), "pushed": self.pushed, "p": self.place("p"),
                  "lost p": self.place("carry", 1, 1), "memory": self.place("memory"),
                  "late": last.f if last is not None else Place("work", ()), "started": self.place("started"),
@@ -597,7 +662,7 @@ class LongSteps(Form):
             judged |= {"most": self.sizes(0, 1), "length": self.place("length")}
             kept["length"] = self.place("length")
         once = self.once(done, judged, **kept)
-        return [*operations, self.each(landed, reads, **writes), once]
+        return [self.each(landed, reads, **writes), once]
 
     def _explicit(self) -> list[Operation]:
         """A step without points that move."""
@@ -606,14 +671,14 @@ class LongSteps(Form):
 
         def moved(rows: Any, x: Any) -> Any:
             (z,), _ = self._chord(rows, x | {"f": []})
-            q, lost = _summed(x["q"][0], z, x["lost"][0])
+            q, lost = two_sum(x["q"][0], z, x["lost"][0])
             found = {"q": [q], "lost": [lost]} | ({"f": [0.0]} if last.adds else {})
             return found | ({"z": [z]} if self.keeps else {})
 
         def pushed(rows: Any, x: Any) -> Any:
             (weights,) = rows.columns("weights")
             f = {**dict(zip(self.still, x["force"], strict=False)), **dict.fromkeys(self.last, x["late"][0])}
-            p, lost = _summed(x["p"][0], total([weights[i] * f[i] for i in sorted(f)]), x["lost"][0])
+            p, lost = two_sum(x["p"][0], total([weights[i] * f[i] for i in sorted(f)]), x["lost"][0])
             return {"p": [p], "lost": [lost], "force": x["late"]}
 
         q, p, force = self.place("q"), self.place("p"), self.place("force")
@@ -658,6 +723,8 @@ class LongSteps(Form):
         for slot, native in self.functions:
             slots[slot] = ctypes.cast(native, ctypes.c_void_p).value or 0
         kept = self.how.fill(self, found, params)
+        for begin in self.kind.begins:
+            found[begin : begin + self.n] = self.how.marks(params)
         address = found.ctypes.data
 
         def dropped(_: Any) -> None:
@@ -673,7 +740,7 @@ class LongSteps(Form):
         self, x: Mapping[str, FloatArray], t: float, q: FloatArray, p: FloatArray, h: float, params: FloatArray
     ) -> None:
         """What a trajectory begins with."""
-        if not self.moving:
+        if not self.moving and not self.step.multipliers:
             return
         v = self.how.velocity(t, q, p, params)
         W, w = self.lanes, self.count
@@ -685,10 +752,9 @@ class LongSteps(Form):
         length = np.zeros(w * W)
         length[: self.n] = np.abs(h * v)
         if self.kinds:
-            kinds = self.how.kind_of
-            x["length"][:] = np.array([length[: self.n][kinds == k].max(initial=0.0) for k in range(self.kinds)])[
-                :, None
-            ]
+            marks, own = self.how.marks(params), length[: self.n]
+            parts = [marks * own] if self.how.weighted else [own[marks == k] for k in range(self.kinds)]
+            x["length"][:] = np.array([part.max(initial=0.0) for part in parts])[:, None]
         else:
             x["length"][:] = length.reshape(-1, W)
 
@@ -718,28 +784,31 @@ class Middle:
     column: NDArray[np.int64]
     one: NDArray[np.int64]
     other: NDArray[np.int64]
+    held: Place  # where multipliers are written
 
 
-class _Eliminated:
+class Eliminated:
     """A way to solve an iteration's equations by an elimination in the middle of the step."""
 
-    def __init__(self, form: LongSteps, what: Sequence[str]) -> None:
+    def __init__(self, form: LongSteps, what: Sequence[str], time: int | None = None) -> None:
         self.form, work, W = form, form.work, form.lanes
-        self.middle: Middle = form.how.middle(form, what)
-        row, column, n = self.middle.row, self.middle.column, form.n
-        self.profile = _profile(n, np.append(row, column), np.append(column, row), W)
+        self.middle: Middle = form.how.middle(form, what, len(form.samples.tau) if time is None else time)
+        row, column, self.n = self.middle.row, self.middle.column, len(form.arranged)
+        self.profile = _profile(self.n, np.append(row, column), np.append(column, row), W, form.n)
         places = self.profile.places(row, column)
         mirrored = self.profile.places(column, row)
         table = np.stack([np.where(places >= 0, places, mirrored), self.middle.one, self.middle.other], axis=1)
         self.table = work.keep(np.ascontiguousarray(table))
-        self.index = work.keep(self.profile.order)
+        index = form.arranged[self.profile.order]
+        self.straight = bool((index == np.arange(self.n)).all())
+        self.index = work.keep(index)
         self.rows = work.keep(self.profile.tables())
         self.factors: dict[int, list[Any]] = {}  # of SuperLU, by the address of a work
 
     @cached_property
     def wide(self) -> bool:
         """Whether a profile takes so many products that SuperLU, which orders by least degree, is faster."""
-        widths = (self.profile.last - np.arange(self.form.n)).astype(float)
+        widths = (self.profile.last - np.arange(self.n)).astype(float)
         return float(widths @ widths) > MOST_PRODUCTS
 
     def factor_sparse(self, terms: Sequence[Any], broken: Sequence[Place]) -> Operation:
@@ -747,7 +816,9 @@ class _Eliminated:
         from scipy.sparse import csc_array
         from scipy.sparse.linalg import splu
 
-        middle, n = self.middle, self.form.n
+        middle, n = self.middle, self.n
+        # Without multipliers the matrix is eliminated as it stands; where they are its diagonal has zeros.
+        pivots = {"diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}} if n == self.form.n else {}
         where = (np.append(middle.row, middle.column), np.append(middle.column, middle.row))
 
         def values(state: FloatArray, work: FloatArray, part: Any) -> FloatArray:
@@ -763,8 +834,7 @@ class _Eliminated:
                 x = values(state, work, parts[0]) + (1j * values(state, work, parts[1]) if len(parts) > 1 else 0.0)
                 x = np.append(x, np.where(middle.row == middle.column, 0.0, x))
                 try:
-                    how = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
-                    factors.append(splu(csc_array((x, where), shape=(n, n)), **how))
+                    factors.append(splu(csc_array((x, where), shape=(n, n)), permc_spec="MMD_AT_PLUS_A", **pivots))
                     work[flag.begins[0]] = 0.0
                 except (RuntimeError, ValueError):
                     work[flag.begins[0]] = 1.0
@@ -776,22 +846,22 @@ class _Eliminated:
         """The right-hand sides ← solutions: those that `rights` gives as views, or, of real and imaginary parts at a
         distance of `length`, where they begin.
         """
-        n = self.form.n
+        own = self.form.arranged
 
         def solve(state: FloatArray, work: FloatArray) -> None:
             for k, (lu, right) in enumerate(zip(self.factors[work.ctypes.data], rights(work), strict=False)):
-                found = lu.solve(np.ascontiguousarray(right))
+                found = lu.solve(np.ascontiguousarray(right[own]))
                 if not begins:
-                    right[:] = found
+                    right[own] = found
                     continue
-                work[begins[k] : begins[k] + n] = found.real[:, 0]
+                work[begins[k] + own] = found.real[:, 0]
                 if np.iscomplexobj(found):
-                    work[begins[k] + length : begins[k] + length + n] = found.imag[:, 0]
+                    work[begins[k] + length + own] = found.imag[:, 0]
 
         return self.form.python(solve)
 
     def matrix(self, name: str, parts: int) -> Matrix:
-        work, n = self.form.work, self.form.n
+        work, n = self.form.work, self.n
         half = self.profile.size + 8
         F = work.block(f"{name} F", parts * half)
         inverse = work.block(f"{name} pivots", parts * n)
@@ -799,33 +869,34 @@ class _Eliminated:
         return Matrix(self.rows, n, F, self.profile.size, half, inverse, work.block(f"{name} ratios", parts * pad), pad)
 
 
-class MassChord(_Eliminated):
+class MassChord(Eliminated):
     """dz = −h (S⁻¹ ⊗ M⁻¹) R with the mass in the middle of the step, or a constant mass, which is factored once."""
 
     def __init__(self, form: LongSteps) -> None:
         super().__init__(form, ("m_v",))
-        work, W, s, n = form.work, form.lanes, form.s, form.n
+        work, W, s, n, height = form.work, form.lanes, form.s, self.n, form.height
         vectors = -(-s // W)
         pitch, broken = vectors * W, work.single("mass broken")
-        room = form.count * W * pitch
+        room = height * pitch
         x = work.block("mass right", room)
         self.place = Place("work", tuple(x + k for k in range(s)), W * pitch, pitch)
+        self.held = Place("work", tuple(x + form.count * W * pitch + k for k in range(s)), W * pitch, pitch)
         part = (((self.middle.entries["m_v"], None),),)
         if self.wide:
             factor: list[Operation] = [self.factor_sparse([part], [broken])]
-            self.solved: list[Operation] = [self.solve_sparse(lambda work: [work[x : x + n * pitch].reshape(n, pitch)])]
+            self.solved: list[Operation] = [self.solve_sparse(lambda work: [work[x : x + room].reshape(height, pitch)])]
         else:
             matrix = self.matrix("mass", 1)
             factor = [Assemble(matrix, self.table, len(self.middle.row), part), Factor(matrix, 1, broken)]
             self.solved = [SolveLanes(matrix, x, vectors)]
-            if not self.profile.plain:
+            if not self.straight:
                 y = work.block("mass right ordered", room)
                 self.solved = [Permuted(self.index, n, y, x, pitch), SolveLanes(matrix, y, vectors),
                                Permuted(self.index, n, x, y, pitch, back=True)]  # fmt: skip
         factored = [*self.middle.operations, *factor]
         self.factored: list[Operation] = factored
         self.broken = [broken]
-        if form.how.constant:
+        if form.how.constant and n == form.n:
             self.factored = [When(work.single("mass known"), factored, until=True)]
 
     def right(self, rows: Any, R: Row) -> Row:
@@ -834,8 +905,14 @@ class MassChord(_Eliminated):
     def increments(self, rows: Any, solved: Row) -> Row:
         return solved
 
+    def held_right(self, g: Row) -> Row:
+        return [-a for a in g]
 
-class ShiftedChord(_Eliminated):
+    def pushes(self, rows: Any, solved: Row) -> Row:
+        return apply(rows, rows.columns("push"), solved)
+
+
+class ShiftedChord(Eliminated):
     """Derivatives of the middle of the step for all its points: with A⁻¹B = V γ V⁻¹ the equations fall apart into
 
         X_j = m_v + h α_j (m_q − f_v) + h² γ_j f_q,        X_j w_j = −h (V⁻¹A⁻¹R)_j,        dz = V w,
@@ -845,11 +922,11 @@ class ShiftedChord(_Eliminated):
 
     def __init__(self, form: LongSteps) -> None:
         super().__init__(form, form.how.stiffness)
-        work, n, W, entries = form.work, form.n, form.lanes, self.middle.entries
-        self.shifts = shifts_of(form.method)
+        work, n, W, entries, height = form.work, self.n, form.lanes, self.middle.entries, form.height
+        self.shifts = shifts_of(form.method) | held_of(form.method)
         self.complex = [bool(g[1] != 0.0) for g in self.shifts["gamma"]]
         self.broken = [work.single(f"shift {e} broken") for e in range(len(self.complex))]
-        length, terms, begins, x = form.count * W + 3 * W, [], [], []
+        length, terms, begins, x = height + 3 * W, [], [], []
         for e, both in enumerate(self.complex):
             own: list[Any] = []
             for k in range(1 + both):
@@ -861,11 +938,12 @@ class ShiftedChord(_Eliminated):
             x.append(work.block(f"shift {e} right", (1 + both) * length + W) + W)
             begins += [x[e] + k * length for k in range(1 + both)]
         self.place = Place("work", tuple(begins), W)
+        self.held = Place("work", tuple(begin + form.count * W for begin in begins), W)
         if self.wide:
 
             def rights(work: FloatArray) -> list[Any]:
-                return [work[a : a + n, None] + 1j * work[a + length : a + length + n, None] if both
-                        else work[a : a + n, None] for a, both in zip(x, self.complex, strict=True)]  # fmt: skip
+                return [work[a : a + height, None] + 1j * work[a + length : a + length + height, None] if both
+                        else work[a : a + height, None] for a, both in zip(x, self.complex, strict=True)]  # fmt: skip
 
             self.factored: list[Operation] = [*self.middle.operations, self.factor_sparse(terms, self.broken)]
             self.solved: list[Operation] = [self.solve_sparse(rights, x, length)]
@@ -881,17 +959,28 @@ class ShiftedChord(_Eliminated):
             self.solved += [Permuted(self.index, n, x[e] + k * length, y + k * length, back=True) for k in parts]
 
     def right(self, rows: Any, R: Row) -> Row:
-        ((minus,),), found = rows.columns("minus h"), []
+        ((minus,),) = rows.columns("minus h")
+        return [minus * a for a in self._into("into", R)]
+
+    def _into(self, name: str, R: Row) -> Row:
+        found: Row = []
         for e, both in enumerate(self.complex):
-            into = self.shifts["into"][e].T.tolist()
-            found += [minus * dot(row, R) for row in into[: 1 + both]]
+            into = self.shifts[name][e].T.tolist()
+            found += [dot(row, R) for row in into[: 1 + both]]
         return found
 
-    def increments(self, rows: Any, solved: Row) -> Row:
+    def held_right(self, g: Row) -> Row:
+        return [-a for a in self._into("into_held", g)]
+
+    def pushes(self, rows: Any, solved: Row) -> Row:
+        ((inverse,),) = rows.columns("1/h²")
+        return [inverse * a for a in self.increments(rows, solved, "out_held")]
+
+    def increments(self, rows: Any, solved: Row, name: str = "out") -> Row:
         moves: Row = [0.0] * self.form.s
         k = 0
         for e, both in enumerate(self.complex):
-            re, im = self.shifts["out"][:, e].T.tolist()
+            re, im = self.shifts[name][:, e].T.tolist()
             moves = [a + c * solved[k] for a, c in zip(moves, re, strict=True)]
             if both:
                 moves = [a - c * solved[k + 1] for a, c in zip(moves, im, strict=True)]
@@ -899,17 +988,27 @@ class ShiftedChord(_Eliminated):
         return moves
 
 
-def _profile(n: int, row: NDArray[np.int64], column: NDArray[np.int64], lanes: int) -> Profile:
-    """As coordinates stand, or in the order of Cuthill and McKee, where that has a smaller profile."""
-    plain = profile(np.arange(n), row, column, lanes)
+def _profile(n: int, row: NDArray[np.int64], column: NDArray[np.int64], lanes: int, moving: int) -> Profile:
+    """As coordinates stand, or in the order of Cuthill and McKee, where that has a smaller profile.
+
+    A multiplier, of which the diagonal has nothing, follows the coordinates of its constraint.
+    """
+
+    def ordered(place: NDArray[np.int64]) -> Profile:
+        held = (row >= moving) & (column < moving)
+        np.maximum.at(place, row[held], place[column[held]])
+        return profile(np.lexsort((np.arange(n) >= moving, place)), row, column, lanes)
+
+    plain = ordered(np.where(np.arange(n) < moving, np.arange(n), 0))
     if len(row) == 2 * n or len(row) > n * n // 2:
         return plain
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
     pattern = csr_array((np.ones(len(row)), (row, column)), shape=(n, n))
-    order = reverse_cuthill_mckee(pattern, symmetric_mode=True).astype(np.int64)
-    found = profile(order, row, column, lanes)
+    place = np.empty(n, np.int64)
+    place[reverse_cuthill_mckee(pattern, symmetric_mode=True)] = np.arange(n)
+    found = ordered(np.where(np.arange(n) < moving, place, 0))
     return plain if plain.size <= found.size else found
 
 
@@ -927,17 +1026,13 @@ class _Tables:
         return self.lying.numbers(h)
 
 
-def _summed(a: Value, b: Value, lost: Value) -> tuple[Value, Value]:
+def two_sum(a: Value, b: Value, lost: Value) -> tuple[Value, Value]:
     """a + b with what rounding leaves of it (Knuth's two-sum)."""
     whole = a + b
     part = whole - a
     rest = lost + ((a - (whole - part)) + (b - part))
     new = whole + rest
     return new, rest - (new - whole)
-
-
-def _clamped(top: Value, length: Value, place: Value) -> Value:
-    return top.op("min", length * LONGEST).op("max", length * SHORTEST).op("max", place * RESOLVED + TINY)
 
 
 def _over(values: Sequence[Value]) -> Value:

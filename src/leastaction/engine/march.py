@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from leastaction.backends.fused.elimination import factors, square, substitute
 from leastaction.engine.form import Form, Values
-from leastaction.engine.verdict import TINY
+from leastaction.engine.sparsity import LONGEST_ONCE
 from leastaction.program import Builder, Value, dot
+from leastaction.program.elimination import factors, square, substitute
+from leastaction.step.prediction import TINY
 from leastaction.step.rows import Row, Rows, numbers
 
-LONGEST = 12_000  # instructions of a march that are worth compiling
 WILD = 16.0  # a march that leads further, in lengths of the latest steps, is no motion: h times a frequency is large
 
 
@@ -36,7 +36,7 @@ def marched(
     rest = at(("m", "m_v"), form.time(x, 0.0), x["Q"], [B.number(0.0)] * n)
     v: list[Any] = substitute(factors(square(rest["m_v"])), [a - b for a, b in zip(x["P"], rest["m"], strict=True)])
     q: list[Any] = list(x["Q"])
-    if 4 * len(places) * len(slopes.code) > LONGEST:
+    if 4 * len(places) * len(slopes.code) > LONGEST_ONCE:
         return [([a + (h * c) * b for a, b in zip(q, v, strict=True)], v) for c in places]
     found, now = [], 0.0
     for c in places:

@@ -65,15 +65,20 @@ class Solved:
     impulse: FloatArray
     iterations: int
     continued: bool
+    floor: FloatArray | float = 0.0  # scales are at least so long
 
 
 class Rescue:
     """Single steps of one trajectory with these parameters."""
 
+    end: Called | None = None
+
     def __init__(self, system: Any, step: Step, params: FloatArray) -> None:
         self.system, self.step, self.params = system, step, np.asarray(params, float)
         self.controls = np.array([float(d) for d in step.controls(20)[1:]])
         self.slopes = [Called(term.slopes) for term in step.terms]
+        if step.end is not None:
+            self.end = Called(step.end.slopes.select("e_v", "c_v", "c_q", "c_t"))
 
     @np.errstate(all="ignore")  # what is no number is seen, and failed
     def solve(self, t: float, q: FloatArray, p: FloatArray, h: float, inputs: FloatArray) -> Solved:
@@ -94,7 +99,7 @@ class Rescue:
             spent = tried.iterations
         assert tried.z is not None
         _, _, impulse = self.equations(t, q, p, h, tried.z, inputs)
-        return Solved(tried.z, impulse, spent, continued)
+        return Solved(tried.z, impulse, spent, continued, self.floor(t, q, v))
 
     def _uniform(self, t: float, q: FloatArray, v: FloatArray, h: float, inputs: FloatArray) -> FloatArray:
         guess = np.zeros((self.step.s, self.step.n + self.step.multipliers))
@@ -106,7 +111,7 @@ class Rescue:
         driven = inputs[0] if len(inputs) else inputs
 
         def rate(t: float, y: FloatArray) -> FloatArray:
-            return np.concatenate([y[n:], self.acceleration(t, y[:n], y[n:], driven)])
+            return np.concatenate([y[n:], self.acceleration(t, y[:n], y[n:], driven)[:n]])
 
         y, now = np.concatenate([q, v]), 0.0
         try:
@@ -120,16 +125,55 @@ class Rescue:
                     e = rate(T + d / 2, y + d / 2 * b)
                     y = y + d / 6 * (a + 2 * (b + e) + rate(T + d, y + d * e))
                 guess[k, :n], now = y[:n] - q, c
+            # Multipliers belong to the controls 0 … s − 1, and change little from one to the next.
+            guess[:, n:] = self.acceleration(t, q, v, driven)[n:]
         except np.linalg.LinAlgError:
             guess[:] = np.nan
         return guess
 
     def acceleration(self, t: float, q: FloatArray, v: FloatArray, inputs: FloatArray) -> FloatArray:
-        """About that of the motion, without reactions of constraints."""
+        """About that of the motion; behind it the multipliers with which g̈ = 0."""
         n, none = self.step.n, np.zeros(self.step.multipliers)
-        at = self.slopes[0]({"t": t, "q": q, "v": v, "multipliers": none, "params": self.params, "inputs": inputs})
-        turn = at["m_q"].reshape(n, n) @ v if "m_q" in at else 0.0
-        return np.asarray(np.linalg.solve(at["m_v"].reshape(n, n), at["f"] - turn))
+        given = {"t": t, "q": q, "v": v, "multipliers": none, "params": self.params, "inputs": inputs}
+        at = self.slopes[0](given)
+        M, turn = at["m_v"].reshape(n, n), at["m_q"].reshape(n, n) @ v if "m_q" in at else 0.0
+        if self.end is None:
+            return np.asarray(np.linalg.solve(M, at["f"] - turn))
+        held = self.end(given)
+        bend = held["c_q"].reshape(-1, n) @ v + held["c_t"]
+        return np.asarray(np.linalg.solve(self._saddle(held), np.concatenate([at["f"] - turn, -bend])))
+
+    def _saddle(self, held: dict[str, Any]) -> FloatArray:
+        M, G = (held[name].reshape(-1, self.step.n) for name in ("e_v", "c_v"))
+        return np.block([[M, -G.T], [G, np.zeros((len(G), len(G)))]])
+
+    def _folds(self, t: float, q: FloatArray, h: float, solved: list[tuple[float, FloatArray]]) -> bool:
+        """Whether constraints depend on each other where a branch ends: a singular value of G in the metric of the mass
+        is as small as the way that is left.
+        """
+        if self.end is None:
+            return False
+        x, n = solved[-1][0], self.step.n
+        place = q + self._extrapolated(solved, x + SMALLEST)[-1, :n]
+        held = self.end({"t": t + x * h, "q": place, "v": 0.0, "multipliers": 0.0, "params": self.params})
+        weights = np.sqrt(np.abs(np.diagonal(held["e_v"].reshape(n, n))))
+        rows = held["c_v"].reshape(-1, n) / np.where(weights > 0.0, weights, 1.0)
+        sines = np.linalg.svd(rows / np.linalg.norm(rows, axis=1, keepdims=True), compute_uv=False)
+        return bool(sines[-1] < SMALLEST)
+
+    def floor(self, t: float, q: FloatArray, v: FloatArray) -> FloatArray | float:
+        """The scales of which STALLED is what rounding of g moves the coordinates by: 16 ε |K| |G| |q| at most, K being
+        M⁻¹Gᵀ(G M⁻¹Gᵀ)⁻¹.
+        """
+        if self.end is None:
+            return 0.0
+        held = self.end({"t": t, "q": q, "v": v, "multipliers": 0.0, "params": self.params})
+        rough = np.diag(np.concatenate([0.0 * q, np.abs(held["c_v"].reshape(-1, len(q))) @ np.abs(q)]))
+        try:
+            moved = np.abs(np.linalg.solve(self._saddle(held), rough)[: len(q)]).sum(axis=1)
+        except np.linalg.LinAlgError:
+            return 0.0
+        return np.where(moved < np.inf, moved * (2.0**-48 / STALLED), 0.0)
 
     def _begins(self, t: float, q: FloatArray, p: FloatArray, h: float, v: FloatArray, inputs: FloatArray) -> bool:
         """Whether det ∂R/∂z is negative for h → 0."""
@@ -158,6 +202,8 @@ class Rescue:
                 growth, x = 0.5, x / 12.0
             if min(x, growth) < SMALLEST:
                 status = BRANCH_ENDS if solved and tried.status != NOT_FINITE else tried.status or BRANCH_ENDS
+                if solved and self._folds(t, q, h, solved):
+                    status = SINGULAR
                 raise Unsolved(Failure(status, tried.residual, spent, solved[-1][0] if solved else 0.0))
             x = min(1.0, x * (1.0 + growth))
 
@@ -185,7 +231,7 @@ class Rescue:
         contracts to a quarter at first, and to SECOND of the step then. With `near` the first one may be an eighth.
         """
         n, checked = self.step.n, self.step.checked
-        least = np.abs(q) * RESOLVED + 1e-280
+        least = np.maximum(np.abs(q) * RESOLVED + 1e-280, self.floor(t, q, 0.0 * q))
         before, begun, residual = (1 / 8 if near else np.inf), False, np.inf
         scale = np.maximum(np.abs(z[:, :n]).max(axis=0), least)
         most = MOST_ITERATIONS if checked else MOST_ANYHOW
@@ -203,7 +249,7 @@ class Rescue:
             size = float((np.abs(dz[:, :n]) / self.unit(scale)).max())
             if not np.isfinite(size):
                 return _Tried(None, NOT_FINITE, residual, k)
-            if size <= SETTLED or (k > 2 and size <= STALLED and size > 0.25 * last):
+            if size <= SETTLED or (k > 1 and size <= STALLED and size > 0.25 * last):
                 return _Tried(z, 0, size, k, self.turned(J))
             if (old < WOKEN * scale).any():
                 begun, before = False, np.inf

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.elimination import by_rows, multiplications, solve
 from leastaction.engine.call import Called
-from leastaction.engine.directions import MOST
 from leastaction.engine.form import SINGLE, Blocks, Form, Lying, Values
 from leastaction.engine.rescue import Solved, Unsolved
+from leastaction.engine.sparsity import LONGEST_ONCE, filled
 from leastaction.methods import RungeKutta4
 from leastaction.methods.rk4 import increments
 from leastaction.program import Builder, Program
+from leastaction.program.elimination import by_rows, solve
 from leastaction.step.field import explicit, field, momenta, slopes
 from leastaction.step.status import NOT_FINITE, SINGULAR, Failure
 
@@ -100,7 +100,7 @@ class Stages:
         """About how many instructions a step has."""
         code, mass = self.equation.code, self.equation.output("mass")
         entries = np.array([code[k] != ("const", 0.0) for k in mass]).reshape(self.n, self.n)
-        solved = (ITERATIONS if self.implicit else 1) * (len(code) + 4 * multiplications(entries))
+        solved = (ITERATIONS if self.implicit else 1) * (len(code) + 4 * filled(entries)[1])
         return self.count * (solved + len(self.field.code))
 
     @cached_property
@@ -233,8 +233,8 @@ class RK4(Form):
     def __init__(self, how: Stages, width: int, lifts: bool) -> None:
         self.how, self.lanes, self.width, self.side = how, width, width, False
         self.step: Any = how
-        self.n, self.varied, self.short = how.n, how.varied, how.length <= MOST
-        self.varies = how.varied > 0 and how.varied_length <= MOST
+        self.n, self.varied, self.short = how.n, how.varied, how.length <= LONGEST_ONCE
+        self.varies = how.varied > 0 and how.varied_length <= LONGEST_ONCE
         self.lifts, self.watch, self.energy_of = lifts, None, None
         self.rows: Any = Lying({})
         self.blocks = self._blocks()
@@ -341,4 +341,4 @@ def formed(
 ) -> tuple[Stages, RK4] | None:
     """The form of so many trajectories side by side; None where none is of use."""
     how = Stages(system.expanded(), method, varied)
-    return None if width > 1 and (energy or how.length > MOST) else (how, RK4(how, width, lifts))
+    return None if width > 1 and (energy or how.length > LONGEST_ONCE) else (how, RK4(how, width, lifts))

@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.elimination import order_of
-from leastaction.backends.fused.mass import mass_of
-from leastaction.backends.fused.nodes import collocates
-from leastaction.backends.fused.work import chord_length, newton_length
+from leastaction.engine.collocation import collocates
+from leastaction.engine.ending import simple_end
 from leastaction.engine.explicit import Explicit
 from leastaction.engine.form import SINGLE, Form, Watching
 from leastaction.engine.gauss import Gauss
+from leastaction.engine.held import Held
 from leastaction.engine.increments import Chord, Newton
+from leastaction.engine.long_held import LongHeld
 from leastaction.engine.long_steps import LongSteps, Scripted
+from leastaction.engine.mass import mass_of
 from leastaction.engine.rk4 import formed
+from leastaction.engine.shifted import DENSE
+from leastaction.engine.sparsity import LONGEST, LONGEST_NEWTON, chord_length, newton_length, order_of
 from leastaction.kernel import Native, native_lanes
 from leastaction.kernel.compile import compile_run
 from leastaction.kernel.driver import CALL, Shape
@@ -35,11 +38,9 @@ FloatArray = NDArray[np.float64]
 RUN = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3)
 SHARED = frozenset((*SINGLE, "params", "mass"))  # blocks with the same number in all lanes, points lying side by side
 FLEETING = {"tables", "E", "inverse", "inputs", "look", "doubt", "urgent", "z", "impulse", "from", "earlier"}
-LONGEST, LONGEST_NEWTON = 8_000, 4_000  # instructions of an iteration that are worth compiling
 MOST_HELD = 40  # unknowns of a step with constraints
 SHORT_VECTOR = 4  # lanes of a vector of which half would hold too little
 MOST_TABLES = 16  # steps h whose tables are kept
-MANY = 4  # coordinates up to which one trajectory takes Newton's iteration for a polynomial of degree 1 or 2
 
 
 def form_of(
@@ -53,15 +54,15 @@ def form_of(
     if step.explicit:
         short = step.n * step.n <= LONGEST or mass_of(step).diagonal
         return Explicit(step, width, width, *further) if short else None
-    if step.multipliers:  # the loops still solve these
-        return None
     if step.multipliers:
-        small = step.s * (step.n + step.multipliers) <= MOST_HELD and step.end is not None and step.end.linear
-        return Newton(step, width, width, *further) if small else None
+        if step.s * (step.n + step.multipliers) > MOST_HELD:
+            return None
+        explicit = step.held_explicitly and simple_end(step)
+        return (Held if explicit else Newton)(step, width, width, *further)
     half = 2 * len(step.method.table.c) <= W and W > SHORT_VECTOR
     lanes = width if width > 1 else W // 2 if half else W
     short = chord_length(step, mass_of(step), lanes if width == 1 else 1) <= LONGEST
-    collocated, small = collocates(step.method), step.s <= 2 and step.n <= MANY
+    collocated, small = collocates(step.method), step.s <= 2 and step.n <= DENSE
     swift = not mass_of(step).separable and small if collocated else small or width > 1
     if swift and newton_length(step) <= LONGEST_NEWTON:
         return Newton(step, width, width, *further)
@@ -214,7 +215,7 @@ def engine(
     how: Scripted = system.scripted(require_member(method, "a step in float64"))
     form = form_of(how.step, width, watch, lifts, system if energy else None, varied) if how.step.terms else None
     if form is None:
-        if width > 1 or how.step.multipliers:
+        if width > 1:
             return None
-        form = LongSteps(how, lifts, varied)
+        form = (LongHeld if how.step.multipliers else LongSteps)(how, lifts, varied)
     return Engine(system, method, how, form, width, phases)

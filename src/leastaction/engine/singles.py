@@ -94,9 +94,9 @@ class SingleSteps:
             z = states[:, places["z"], 0][:, : s * n].reshape(count, s, n).copy()
             impulses = states[:, places["impulse"], 0].copy()
         z[still], impulses[still] = 0.0, 0.0
-        none = ~np.isfinite(z).all(axis=(1, 2)) | ~np.isfinite(impulses).all(axis=1)
-        none[lost] = True
-        z[none], impulses[none] = np.nan, np.nan
+        bad = ~np.isfinite(z).all(axis=(1, 2)) | ~np.isfinite(impulses).all(axis=1)
+        bad[lost] = True
+        z[bad], impulses[bad] = np.nan, np.nan
         return z, impulses
 
     def _run(self, which: NDArray[np.intp], enter: int, inputs: FloatArray) -> NDArray[np.intp]:

@@ -17,7 +17,7 @@ from leastaction.engine.singles import SingleSteps
 from leastaction.kernel.driver import BEGIN, CALL, EASY, FAILED, FINISHED, HARD, LOOK, PLACE, RESTING, SOLVED
 from leastaction.kernel.guarded import check_zones, guarded
 from leastaction.methods import Method
-from leastaction.step.status import GOING_WELL, NOT_CONVERGED, NOT_FINITE, Failure
+from leastaction.step.status import GOING_WELL, NOT_CONVERGED, NOT_FINITE, SINGULAR, Failure
 from leastaction.step.stepper import Start, require_inputs
 from leastaction.step.stored_row import Row
 
@@ -266,6 +266,7 @@ class FormStepper:
         while now < end:
             if ran is None:
                 hard = self._hard
+            phase = int(self._phase[g])
             done, why = ran or self._native(g, now, end, enter)
             ran = None
             if not np.isfinite(self.states[g, 0, : self.engine.places["carry"].start]).all() and done:
@@ -285,7 +286,8 @@ class FormStepper:
                     if self.lanes == 1:
                         self.block(g, "resting", int(self._phase[g]))[:] = RESTING
                     continue
-                self._rescue_lanes(g, lanes, now, before, begun)
+                ended = enter == SOLVED and not done and phase == self._phase[g]
+                self._rescue_lanes(g, lanes, now, before, begun, ended)
                 enter = SOLVED
                 if not (self.tally[lanes, STATUS] == GOING_WELL).any():
                     return
@@ -433,10 +435,11 @@ class FormStepper:
         return np.asarray(start.inputs.nodes(np.array([t]), np.array([h]), nodes, who)[0], float)
 
     def _rescue_lanes(
-        self, g: int, lanes: slice, now: int, before: Snapshot | None = None, begun: int = 0
+        self, g: int, lanes: slice, now: int, before: Snapshot | None = None, begun: int = 0, ended: bool = False
     ) -> None:  # fmt: skip
         """Solve the step of the lanes where it failed. A trajectory where that fails, too, ends here; where steps are
-        replayed, nothing `before` is known, Unsolved is raised.
+        replayed, nothing `before` is known, Unsolved is raised. Where a step is solved, but constraints depend on each other
+        at its end, `ended`, no other root helps.
         """
         how, phase = self.engine, int(self._phase[g])
         h = float(self._start.h) * self.parts[phase]
@@ -451,6 +454,8 @@ class FormStepper:
             try:
                 if self.hasty and now and how.form.continues:
                     raise Unsolved(Failure(NOT_CONVERGED, np.inf, 0, 0.0))
+                if ended:
+                    raise Unsolved(Failure(SINGULAR, np.inf, 0, 0.0))
                 solved = self._rescue(i).solve(begin, q, p, h, self._inputs_at(i, t, phase))
             except Unsolved as error:
                 if before is None:
@@ -462,6 +467,8 @@ class FormStepper:
                 continue
             how.form.put(blocks, lane, solved.z, solved.impulse, h)
             own = slice(None) if how.form.side else lane
+            if "floor" in blocks and blocks["floor"].size:
+                blocks["floor"][:, own] = solved.floor
             for name in ("failed", "going"):
                 blocks[name][:, own] = 0.0
             blocks["spent"][:, own] += solved.iterations

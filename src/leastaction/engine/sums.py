@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.summands import Blocks, JobList, Rows
+from leastaction.engine.long_held import Held
 from leastaction.engine.long_steps import MOST_KINDS, LongSteps, Middle, Sweep
 from leastaction.engine.rescue import Rescue, Unsolved
+from leastaction.engine.row_sums import Blocks, JobList
 from leastaction.kernel.script import Blocked, Each, Jobs, Operation, Place, Zero
 from leastaction.methods import Galerkin
+from leastaction.step.constraints import rate, squares
 from leastaction.step.form import samples, stencils
 from leastaction.step.status import NOT_FINITE, SINGULAR, Failure
 
@@ -46,7 +48,7 @@ class Facts:
 class Summed:
     """A sum and a method."""
 
-    channels, vectors = 0, 0
+    channels, vectors, weighted = 0, 0, False
     stiffness: tuple[str, ...] = ("m_v", "f_q")
 
     def __init__(self, system: Any, method: Galerkin) -> None:
@@ -54,7 +56,7 @@ class Summed:
         self.sums = system.assembly
         self.step = Facts(self.n, method, len(system.values()), multipliers=system.m)
         self.diagonal, self.constant = self.sums.mass.diagonal and self.sums.mass.constant, self.sums.mass.constant
-        self.separable = self.sums.separable and self.sums.mass.diagonal and not self.sums.m
+        self.separable = self.sums.separable and self.sums.mass.diagonal
         kinds = self.sums.kinds
         names, own = np.unique(kinds, return_inverse=True)
         self.kinds = len(names) if len(names) <= MOST_KINDS else 0
@@ -64,6 +66,11 @@ class Summed:
     def slopes(self) -> Blocks:
         """All derivatives of f and m, as matrices."""
         return Blocks(self.n, self.sums.summands, "m_v", "f_q", "f_v", "m_q", whole=True)
+
+    @cached_property
+    def bent(self) -> Blocks:
+        """∂(Gᵀλ)/∂q, and G and Gᵀ."""
+        return Blocks(self.n, (), "f_q", "m_v", held=self.sums.held, size=self.sums.size)
 
     def rescue(self, params: FloatArray) -> SumRescue:
         return SumRescue(self, params)
@@ -78,7 +85,7 @@ class Summed:
         m = f if self.separable else work.arrays(f"{name} m", len(nodes), count)
         if form.job_slot < 0:
             form.job_slot = work.slot(2)
-        q = form.place("q") if name == "last" else work.arrays(f"{name} q", len(nodes), count)
+        q = form.place("q") if name == "last" and not self.sums.m else work.arrays(f"{name} q", len(nodes), count)
         v = q if self.separable else work.arrays(f"{name} v", len(nodes), count)
         jobs = [
             Jobs(form.job_slot, form.times.only(i), q.only(k), v.only(k), f.only(k), m.only(k))
@@ -105,22 +112,55 @@ class Summed:
     def driven(self, form: LongSteps) -> list[Operation]:
         return []
 
-    def middle(self, form: LongSteps, what: Sequence[str]) -> Middle:
-        work = form.work
-        blocks = self.sums.matrices if "f_q" in what else self.sums.mass
+    def held(self, form: LongSteps, name: str, times: Sequence[int]) -> Held:
+        """What constraints give at points (`long_held.Held`)."""
+        work, sums, behind = form.work, self.sums, form.count * form.lanes
+        vectors, slot = form.height // form.lanes, form.work.slot(2)
+        if name == "reaction":
+            rows = sums.reactions
+        elif name == "end":
+            rows = [*sums._gradient("m"), *sums.of_rows(rate, held=True)]
+        else:
+            rows = sums.of_rows(squares, held=True)
+        form.further.append((slot, JobList(rows)))
+        q, found = (work.arrays(f"{name} {x}", len(times), vectors) for x in ("q", "found"))
+        by = _further(q, behind) if name == "reaction" else work.arrays(f"{name} by", len(times), form.count)
+        operations: list[Operation] = []
+        for k, i in enumerate(times):
+            at, to = q.only(k), found.only(k)
+            other = at if name == "reaction" else by.only(k)
+            operations += [Zero(to, vectors * form.lanes), Jobs(slot, form.times.only(i), at, other, to, to)]
+        return Held(operations, q, by, found, _further(found, behind))
+
+    @property
+    def curved(self) -> bool:
+        """Whether the mass depends on v."""
+        return any(summand.node.depends("m_v", "v") for summand in self.sums.summands)
+
+    @cached_property
+    def masses(self) -> Blocks:
+        """The mass, and beside it G and Gᵀ."""
+        sums = self.sums
+        return Blocks(sums.n, sums.summands, "m_v", held=sums.held, size=sums.size) if sums.m else sums.mass
+
+    def middle(self, form: LongSteps, what: Sequence[str], time: int) -> Middle:
+        work, vectors = form.work, form.height // form.lanes
+        blocks = self.sums.matrices if "f_q" in what else self.masses
         upper = np.flatnonzero(blocks.row <= blocks.column)
         mirror = np.searchsorted(blocks.keys, blocks.column * blocks.size + blocks.row)
         name, count = " ".join(what), len(blocks.keys)
-        q, v = (work.arrays(f"{name} middle {x}", 1, form.count) for x in "qv")
+        q, v = (work.arrays(f"{name} middle {x}", 1, vectors) for x in "qv")
         operations: list[Operation] = []
         entries = {}
         for block in what:
             entries[block] = work.block(f"{name} {block}", count + form.lanes)
-            at, jobs = Place("work", (entries[block],)), JobList(Rows(blocks.strips[block]))
+            at, jobs = Place("work", (entries[block],)), JobList(blocks.strips[block])
             slot = work.slot(2)
             form.further.append((slot, jobs))
-            operations += [Zero(at, count), Jobs(slot, form.times.only(-1), q, v, at, at)]
-        return Middle(operations, q, v, entries, blocks.row[upper], blocks.column[upper], upper, mirror[upper])
+            operations += [Zero(at, count), Jobs(slot, form.times.only(time), q, v, at, at)]
+        row, column = (np.searchsorted(blocks.unknowns, x[upper]) for x in (blocks.row, blocks.column))
+        held = _further(q, form.count * form.lanes)
+        return Middle(operations, q, v, entries, row, column, upper, mirror[upper], held)
 
     def fill(self, form: LongSteps, work: FloatArray, params: FloatArray) -> Any:
         kept = []
@@ -134,10 +174,10 @@ class Summed:
         if self.diagonal:
             M = mass.entries("m_v", 0.0, nothing, nothing, params)
             work[begin : begin + self.n] = 1.0 / M[mass.row == mass.column]
-        if form.kinds > 1:
-            (begin,) = form.kind.begins
-            work[begin : begin + self.n] = self.kind_of
         return kept
+
+    def marks(self, params: FloatArray) -> FloatArray:
+        return self.kind_of.astype(float)
 
     def velocity(self, t: float, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
         return self.sums.at(params).velocity(t, q, p)
@@ -162,9 +202,10 @@ class SumRescue(Rescue):
     def equations(
         self, t: float, q: FloatArray, p: FloatArray, h: float, z: FloatArray, inputs: FloatArray
     ) -> tuple[FloatArray, Any, FloatArray]:
-        from scipy.sparse import csc_array
+        from scipy.sparse import block_array, csc_array, kron
 
-        n, s, table, slopes = self.step.n, self.step.s, stencils(samples(self.how.method), h), self.how.slopes
+        n, s, count, held = self.step.n, self.step.s, self.step.multipliers, z[:, self.step.n :]
+        table, slopes, z = stencils(samples(self.how.method), h), self.how.slopes, z[:, :n]
         R, J, impulse = np.zeros((s, n)), np.zeros((s, s, len(slopes.keys))), np.zeros(n)
         R[-1] = -p
         for i, (time, weight) in enumerate(zip(table.times, table.weights, strict=True)):
@@ -182,11 +223,33 @@ class SumRescue(Rescue):
         row, column = (np.broadcast_to(x, J.shape) for x in (
             n * np.arange(s)[:, None, None] + slopes.row, n * np.arange(s)[:, None] + slopes.column
         ))  # fmt: skip
-        return R.ravel(), csc_array((J.ravel(), (row.ravel(), column.ravel())), shape=(s * n, s * n)), impulse
+        whole = csc_array((J.ravel(), (row.ravel(), column.ravel())), shape=(s * n, s * n))
+        if not count:
+            return R.ravel(), whole, impulse
+        # The reactions, at the control points.
+        table, blocks, size = stencils(samples(self.how.method, "controls"), h), self.how.bent, self.sums.size
+        begin, parts, g = size - count, [whole, 0, 0], np.zeros((s, count))
+        for i, (time, weight) in enumerate(zip(table.times, table.weights, strict=True)):
+            gather, scatter = table.gather, {"f": weight * table.scatter["f"][i], "g": table.scatter["g"][i]}
+            x = np.zeros(size)
+            x[:n], x[begin:] = q + gather["q"][i] @ z, gather["multipliers"][i] @ held
+            point = t + time, x, np.zeros(size)
+            found = self.sums.reacting(*point, self.params)[0]
+            R += np.outer(scatter["f"], found[:n])
+            g += np.outer(scatter["g"], found[begin:])
+            impulse += weight * found[:n]
+            F, G = (csc_array((blocks.entries(name, *point, self.params), (blocks.row, blocks.column)))
+                    for name in ("f_q", "m_v"))  # fmt: skip
+            for k, (out, by, block) in enumerate(
+                (("f", "q", F[:n, :n]), ("f", "multipliers", G[:n, begin:]), ("g", "q", G[begin:, :n]))
+            ):
+                parts[k] = parts[k] + kron(np.outer(scatter[out], gather[by][i]), block)
+        J = block_array([[parts[0], parts[1]], [parts[2], None]]).tocsc()
+        return np.concatenate([R.ravel(), g.ravel()]), J, impulse
 
     def acceleration(self, t: float, q: FloatArray, v: FloatArray, inputs: FloatArray) -> FloatArray:
         found = self.at.motion(t, q, v)
-        return np.full(self.step.n, np.nan) if found is None else found[0]
+        return np.full(self.step.n + self.step.multipliers, np.nan) if found is None else np.concatenate(found)
 
     def increment(self, J: Any, R: FloatArray) -> FloatArray | None:
         from scipy.sparse.linalg import splu
@@ -211,6 +274,11 @@ class SumRescue(Rescue):
         most = np.zeros(kinds.max() + 1)
         np.maximum.at(most, kinds, scale)
         return most[kinds] if self.how.kinds else scale
+
+
+def _further(places: Place, by: int) -> Place:
+    """The places of what lies behind coordinates."""
+    return replace(places, begins=tuple(begin + by for begin in places.begins))
 
 
 def _odd(order: NDArray[Any]) -> int:

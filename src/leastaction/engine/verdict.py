@@ -25,6 +25,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leastaction.program import Value
+from leastaction.step.prediction import TINY
 from leastaction.step.rows import Row, Rows, numbers
 from leastaction.step.rows import size as length
 
@@ -32,13 +33,12 @@ EPS = 2.0**-52
 NEGLIGIBLE = EPS / 1000  # larger ones were seen as a drift of the energy, since what is left has a side
 ROUNDING = 8 * EPS  # increments that small are noise for the most part
 STALLED = 1e-9  # the floor of an ill-conditioned mass: 10⁻¹² for chains of fifty links
-TRUST = 0.25
-NEAR = 1 / 16
+TRUST = 0.25  # by the theorem; …
+NEAR = 1 / 16  # … a prediction that misses by so little of the step was near any root there is
 FAR = 48.0  # a step grows by no such factor from one step to the next
-SLOW, SLOWER = 0.9, 0.5
-MOST_ITERATIONS = 50.0
+SLOW, SLOWER = 0.9, 0.5  # a second rate may be bad where the prediction was; a third one says how it goes on
+PATIENCE = 32  # further iterations that are worth more than derivatives, or another prediction
 WAKING = 4.5  # iterations of a first step in which increments need not shrink
-TINY = 1e-280  # a scale is never zero
 STATE = ("going", "failed", "size", "rate", "nearest", "iterations")  # what the verdict remembers, a number of each
 
 
@@ -95,7 +95,7 @@ def ruled(
         hopeless = (left * power(factor, patience) > NEGLIGIBLE) & (k > 1.5)
         # In a first step some coordinates may move only after others have: then increments do not shrink at first.
         waking = ~x["started"][0] & (k < WAKING)
-        slow = (size > STALLED) & ((now > most) | hopeless) & ~waking | (k > MOST_ITERATIONS)
+        slow = (size > STALLED) & ((now > most) | hopeless) & ~waking
         solved = solved & (nearest <= TRUST)
         slow = slow | ((now > 0.5) & (size <= STALLED) & ~solved)
     failed = ~sound | (slow & ~solved)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.mass import Mass, mass_of
+from leastaction.engine.long_held import Held
 from leastaction.engine.long_steps import LongSteps, Middle, Sweep
+from leastaction.engine.mass import Mass, mass_of
 from leastaction.engine.rescue import Rescue
 from leastaction.kernel import compile_program, native_lanes
 from leastaction.kernel.script import Call, Each, Operation, Place
 from leastaction.methods import Galerkin
-from leastaction.program import Builder, Program
-from leastaction.step.form import Step, step_of
+from leastaction.program import Builder, Program, Value, dot
+from leastaction.step.form import End, Step, step_of
 
 FloatArray = NDArray[np.float64]
 
@@ -24,12 +25,14 @@ FloatArray = NDArray[np.float64]
 class Written:
     """A Lagrangian and a method."""
 
-    kinds, kind_of = 0, np.zeros(0, np.int64)
     stiffness: tuple[str, ...] = ("m_v", "f_q", "gyro")
 
     def __init__(self, system: Any, method: Galerkin, step: Step) -> None:
         self.system, self.method, self.step, self.n = system, method, step, step.n
         self.channels = step.channels
+        # Increments go back and forth between coordinates that constraints hold together: then one measure is for all.
+        self.weighted = step.multipliers > 0 and self.mass.constant
+        self.kinds = int(self.weighted)
 
     @cached_property
     def mass(self) -> Mass:
@@ -71,7 +74,42 @@ class Written:
 
     def sweep(self, form: LongSteps, name: str, nodes: Sequence[int]) -> Sweep:
         names = ("f",) if self.separable else ("f", "m")
-        L, work, program = (form.lanes if len(nodes) > 1 else 1), form.work, self._node(*names)
+        calls, (t, q, v), found = self._calls(form, name, self._node(*names), nodes, ("t", "q", "v"), names)
+        return Sweep(calls, Place("work", t.begins), q, v, found[0], found[-1], False)
+
+    def held(self, form: LongSteps, name: str, times: Sequence[int]) -> Held:
+        """What constraints give at points (`long_held.Held`)."""
+        n, m, N, W = self.n, self.step.multipliers, self.padded, self.lanes
+        M = -(-m // W) * W
+        reaction, end = self.step.terms[1].program, cast(End, self.step.end).program
+        B = Builder([("t", 1), ("q", N), ("by", M if name == "reaction" else N), ("params", self.step.params)])
+        x = self._unpadded(B)
+        given = {block: [B.number(0.0)] * size for block, size in end.inputs} | x
+        if name == "reaction":
+            found = [*B.at(reaction, given | {"multipliers": x["by"][:m]}).values()]
+        elif name == "end":
+            at = B.at(end, given | {"v": x["by"][:n]})
+            found = [at["e"], at["c"]]
+        else:
+            G, by = B.at(end, given)["c_v"], x["by"]
+            found = [[B.number(0.0)] * n, [dot([a * a for a in G[k : k + n]], by[:n]) for k in range(0, n * m, n)]]
+        whole = {
+            name: [*part, *[0.0] * (size - len(part))] for name, part, size in zip("fg", found, (N, M), strict=True)
+        }
+        calls, (_, q, other), out = self._calls(form, name, B.finished(**whole), times, ("t", "q", "by"), "fg")
+        return Held(calls, q, other, *out)
+
+    @property
+    def curved(self) -> bool:
+        """Whether the mass depends on v."""
+        return not cast(End, self.step.end).linear
+
+    def _calls(
+        self, form: LongSteps, name: str, program: Program, nodes: Sequence[int], reads: Sequence[str],
+        gives: Sequence[str],
+    ) -> tuple[list[Call], list[Place], list[Place]]:  # fmt: skip
+        """A Program at some points, side by side: calls of it, and where it reads and gives blocks."""
+        L, work = (form.lanes if len(nodes) > 1 else 1), form.work
         native = compile_program(program, L, bounded=L > 1)
         groups = -(-len(nodes) // L)
         slot = work.slot(2)
@@ -87,54 +125,69 @@ class Written:
         def block(name: str) -> Place:
             return places(given, program.input_slice(name).start)
 
-        outputs = [places(found, program.output_slice(x).start) for x in names]
+        outputs = [places(found, program.output_slice(x).start) for x in gives]
         calls = [Call(slot, Place("work", (a,)), Place("work", (b,))) for a, b in zip(given, found, strict=True)]
         t = block("t")
         for begin in given:
             form.params_at.append((begin + program.input_slice("params").start * L, L))
-        first = program.input_slice("inputs").start if self.channels else 0
+        channels = dict(program.inputs).get("inputs", 0)
+        first = program.input_slice("inputs").start if channels else 0
         for k, i in enumerate(nodes):
-            form.points.append(
-                (t.begins[k], i, [given[k // L] + (first + j) * L + k % L for j in range(self.channels)])
-            )
-        return Sweep(calls, Place("work", t.begins), block("q"), block("v"), outputs[0], outputs[-1], False)
+            form.points.append((t.begins[k], i, [given[k // L] + (first + j) * L + k % L for j in range(channels)]))
+        return calls, [block(x) for x in reads], outputs
 
     def around(self, form: LongSteps, before: Each, sweep: Sweep, after: Each) -> list[Operation]:
         return [before, *sweep.operations, after]
 
     def driven(self, form: LongSteps) -> list[Operation]:
         """Times and inputs of all points, where the node reads them."""
-        points, vectors, W, r = form.points, self.vectors, form.lanes, len(self.method.table.c)
+        points, vectors, W = [*form.points, *form.middles], self.vectors, form.lanes
         begin = form.places["inputs"].start
         source = tuple((begin + j * vectors) * W + i for _, i, places in points for j in range(len(places)))
         reads = {"times": form.times, "inputs": Place("state", source)}
-        at_t = Place("work", tuple(t for t, _, _ in [*points, *form.middles]))
+        at_t = Place("work", tuple(t for t, _, _ in points))
         at_inputs = Place("work", tuple(x for _, _, places in points for x in places))
 
         def build(rows: Any, x: Any) -> Any:
-            times = [x["times"][i] for _, i, _ in points] + [x["times"][r]] * len(form.middles)
-            return {"given t": times, "given inputs": x["inputs"]}
+            return {"given t": [x["times"][i] for _, i, _ in points], "given inputs": x["inputs"]}
 
         return [form.once(build, reads, **{"given t": at_t, "given inputs": at_inputs})]
 
-    def middle(self, form: LongSteps, what: Sequence[str]) -> Middle:
-        slopes, n, work = self.step.terms[0].slopes, self.n, form.work
+    def middle(self, form: LongSteps, what: Sequence[str], time: int) -> Middle:
+        slopes, n, work, m = self.step.terms[0].slopes, self.n, form.work, self.step.multipliers
+        held = self.step.terms[1].slopes if m else None
         there, zero = dict(slopes.outputs), ("const", 0.0)
         wanted = [*what, "m_q", "f_v"] if "gyro" in what else what
         names = [name for name in ("m_v", "f_q", "m_q", "f_v") if name in wanted and name in there]
         pattern = np.eye(n, dtype=bool)
         for name in names:
             pattern |= np.array([slopes.code[k] != zero for k in slopes.output(name)]).reshape(n, n)
+        if held:
+            bent, slant = (
+                np.array([held.code[k] != zero for k in held.output(x)]).reshape(-1, n) for x in ("f_q", "g_q")
+            )
+            pattern |= bent & ("f_q" in what)
+            pattern = np.block([[pattern, slant.T], [slant, np.eye(m, dtype=bool)]])
         pattern |= pattern.T
         row, column = np.nonzero(np.triu(pattern))
         both = [*zip(row.tolist(), column.tolist(), strict=True), *zip(column.tolist(), row.tolist(), strict=True)]
-        N = self.padded
-        B = Builder([(name, N if name in ("q", "v") else size) for name, size in slopes.inputs])
-        at, nothing = B.at(slopes.select(*names), self._unpadded(B)), [B.number(0.0)] * (n * n)
-        found = {name: [at.get(name, nothing)[i * n + j] for i, j in both] for name in ("m_v", "f_q") if name in what}
+        N, M = self.padded, -(-m // self.lanes) * self.lanes
+        blocks = [(name, N if name in ("q", "v") else size) for name, size in slopes.inputs]
+        B = Builder([*blocks, ("multipliers", M)] if held else blocks)
+        x, nothing = self._unpadded(B), B.number(0.0)
+        at = B.at(slopes.select(*names), x)
+        more = B.at(held.select("f_q", "g_q"), x | {"multipliers": x["multipliers"][:m]}) if held else {}
+
+        def entry(name: str, i: int, j: int) -> Value:
+            """Of a block of the coordinates, and of G beside m_v."""
+            if max(i, j) < n:
+                own = at[name][i * n + j] if name in at else nothing
+                return own + more["f_q"][i * n + j] if more and name == "f_q" else own
+            return more["g_q"][(max(i, j) - n) * n + min(i, j)] if name == "m_v" and min(i, j) < n else nothing
+
+        found = {name: [entry(name, i, j) for i, j in both] for name in ("m_v", "f_q") if name in what}
         if "gyro" in what:
-            m_q, f_v = (at.get(name, nothing) for name in ("m_q", "f_v"))
-            gyro = [m_q[i * n + j] - f_v[i * n + j] for i, j in both]
+            gyro = [entry("m_q", i, j) - entry("f_v", i, j) for i, j in both]
             if any(x.known != 0 for x in gyro):
                 found["gyro"] = gyro
         program = B.finished(**found)
@@ -143,17 +196,20 @@ class Written:
         form.further.append((slot, native, work.block(f"{label} work", native.work)))
         given, out = work.block(f"{label} given", program.input_size), work.block(f"{label} found", program.output_size)
         form.params_at.append((given + program.input_slice("params").start, 1))
-        form.middles.append((given + program.input_slice("t").start, len(self.method.table.c), []))
+        form.middles.append((given + program.input_slice("t").start, time, []))
         if self.channels:
             r, first = len(self.method.table.c), given + program.input_slice("inputs").start
             form.points.append(
                 (given + program.input_slice("t").start, r // 2, [first + j for j in range(self.channels)])
             )
-        q, v = (Place("work", (given + program.input_slice(x).start,), form.lanes) for x in "qv")
+        q, v, multipliers = (
+            Place("work", (given + program.input_slice(x).start,) if x in dict(program.inputs) else (), form.lanes)
+            for x in ("q", "v", "multipliers")
+        )
         entries = {x: out + program.output_slice(x).start for x in found}
         e = np.arange(len(row))
         call = [Call(slot, Place("work", (given,)), Place("work", (out,)))]
-        return Middle(call, q, v, entries, row, column, e, e + len(row))
+        return Middle(call, q, v, entries, row, column, e, e + len(row), multipliers)
 
     def fill(self, form: LongSteps, work: FloatArray, params: FloatArray) -> Any:
         slots = work.view(np.int64)
@@ -164,8 +220,17 @@ class Written:
         (begin,) = form.mass_place.begins
         work[begin : begin + form.count * form.lanes] = 1.0
         if self.diagonal:
-            given = {name: np.zeros(size) for name, size in self.mass.program.inputs} | {"params": params}
-            work[begin : begin + self.n] = 1.0 / np.array(self.mass.program(*given.values())["m_v"])
+            work[begin : begin + self.n] = 1.0 / self._masses(params)
+
+    def marks(self, params: FloatArray) -> FloatArray:
+        """The square roots of the masses."""
+        return np.asarray(np.sqrt(np.abs(self._masses(params))))
+
+    def _masses(self, params: FloatArray) -> FloatArray:
+        """The diagonal of a constant mass."""
+        given = {name: np.zeros(size) for name, size in self.mass.program.inputs} | {"params": params}
+        found = np.array(self.mass.program(*given.values())["m_v"])
+        return found if self.mass.diagonal else found[:: self.n + 1]
 
     def rescue(self, params: FloatArray) -> Rescue:
         return Rescue(self.system, self.step, params)

@@ -1,13 +1,13 @@
 """Events that a run looks for on its way, found to the order of the method; and impacts, which throw the motion back.
 
-`watch` traces the functions, `check` is what the native loops ask after every step, `examine` finds the events of steps
+`watch` traces the functions, `check` is what the native code asks after every step, `examine` finds the events of steps
 in doubt (`isolate`: how many there are; `motion`: where), `watcher` books them in a `log` and throws back at impacts,
 `watched` wraps a stepper.
 """
 
 from leastaction.events.kinds import T_END, Event, Impact, Watch, Watched, paced_watch, watch
 from leastaction.events.log import GROWING, Happened, Log, together
-from leastaction.events.watched import LAST_STATES, WatchedForms, WatchedGalerkin, WatchedStates
+from leastaction.events.watched import LAST_STATES, WatchedForms, WatchedStates
 
 __all__ = [
     "GROWING",
@@ -20,7 +20,6 @@ __all__ = [
     "Watch",
     "Watched",
     "WatchedForms",
-    "WatchedGalerkin",
     "WatchedStates",
     "paced_watch",
     "together",

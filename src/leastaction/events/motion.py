@@ -14,10 +14,7 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.galerkin import GalerkinStepper
-from leastaction.backends.singles import SingleSteps
-from leastaction.backends.trajectories import single_steps
-from leastaction.engine.singles import SingleSteps as FormSingles
+from leastaction.engine.singles import SingleSteps
 from leastaction.engine.stepper import FormStepper
 from leastaction.events.check import midpoint_coefficients, survey_program
 from leastaction.events.impact import free_of, thrown_back
@@ -177,14 +174,8 @@ class GalerkinMotion(Motion):
         self._inputs = start.inputs
 
     @cached_property
-    def _forms(self) -> FormSingles | None:
-        return None if self.system.engine(self.method) is None else FormSingles(self.system, self.method)
-
-    @cached_property
     def _singles(self) -> SingleSteps:
-        how = self.system.backend(self.method, 1)
-        assert how is not None, "sums are watched by their states"
-        return single_steps(how)
+        return SingleSteps(self.system, self.method)
 
     @cached_property
     def _survey(self) -> Program:
@@ -260,10 +251,9 @@ class GalerkinMotion(Motion):
         v = self.system.velocity(q, p, t, params)
         first = Start(t - number * length, q, p, v, length, params, self._inputs)
         solver = self.system.stepper(self.method, first, row)
-        assert isinstance(solver, FormStepper | GalerkinStepper)
+        assert isinstance(solver, FormStepper)
         solver.restart(0, number, state)
         solver.advance(1, 0, 0, np.zeros((1, 1, row.width)))
-        assert solver.D is not None
         return solver.D
 
     def _driving(self, who: NDArray[np.intp], t: FloatArray, lengths: FloatArray) -> FloatArray | None:
@@ -273,9 +263,7 @@ class GalerkinMotion(Motion):
     def _solved(self, who: NDArray[np.intp], starts: FloatArray, lengths: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The increments z, (K, s, n), and impulses, (K, n), of single steps; NaN where one is not solved."""
         driven = self._driving(who, starts[:, 0], lengths)
-        if self._forms is not None:
-            return self._forms.solved(starts, lengths, self.params[who], driven)
-        return self._singles.polynomials(starts, lengths, self.params[who], driven)
+        return self._singles.solved(starts, lengths, self.params[who], driven)
 
     def steps(self, who: NDArray[np.intp], starts: FloatArray, lengths: FloatArray) -> FloatArray:
         z, impulses = self._solved(who, starts, lengths)

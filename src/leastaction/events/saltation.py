@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.elimination import by_rows, solve, square
 from leastaction.events.kinds import Watch
 from leastaction.program import Builder, Program, dot
+from leastaction.program.elimination import by_rows, solve, square
 from leastaction.trace import derivatives
 
 # (t, q, p), length, number, everything ↦ D after a step of this length that has this number: the derivative by the

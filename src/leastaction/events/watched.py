@@ -8,9 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.galerkin import GalerkinStepper
-from leastaction.backends.layout import STEPS
-from leastaction.backends.workspace import Check
 from leastaction.engine.form import Watching
 from leastaction.engine.stepper import FormStepper
 from leastaction.events.check import check_program
@@ -35,16 +32,20 @@ LAST_STATES = AROUND - 1  # states before the next step: the curve goes through 
 SUMS = {"newton_iterations", "continued"}  # counts of steppers that are added; of other counts the largest is told
 
 
-class _Watched:
+class WatchedForms:
     """A member of the family on a Lagrangian system, in float64, and its events: one trajectory, or many in lanes.
 
     The native code asks after every step whether an event may lie in it (`check`), and goes on if none may. Steps in
-    doubt are looked at together, or at once if a run may have to end or be thrown back.
+    doubt are looked at together, or at once if a run may have to end or be thrown back: then a group of lanes stops
+    after the step, and a trajectory that is thrown back goes on from the end of that step, beside the others.
     """
 
-    _solver: Any
-
-    def __init__(self, system: Lagrangian, method: Galerkin, start: Start, row: Row, watch: Watch) -> None:
+    def __init__(
+        self, system: Lagrangian, method: Galerkin, start: Start, row: Row, watch: Watch, lanes: int = 1,
+        energy: bool = False,
+    ) -> None:  # fmt: skip
+        watching = Watching(check_program(watch, system, method))
+        self._solver = FormStepper(system, method, start, row, lanes, watching, energy)
         self._motion = GalerkinMotion(system, method, start, watch)
         self.watcher = Watcher(watch, self._motion, system.n, start.h, self._directions if row.varied else None)
         self._start, self._n, self._s, self.row = start, system.n, method.s, row
@@ -54,9 +55,6 @@ class _Watched:
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._solver, name)
-
-    def _directions(self, step: int) -> Direction:
-        raise NotImplementedError
 
     def _drive(self, end: int) -> None:
         """Give the solver the inputs of the steps to this one."""
@@ -100,104 +98,6 @@ class _Watched:
         for i, log in enumerate(self.watcher.logs):
             if log.stopped is not None:
                 self._ended[i] = Ended(AT_END, log.stopped[1:])
-
-
-class WatchedGalerkin(_Watched):
-    """The same by the native loops: a group of lanes halts with a step solved but not done; if nothing happened, the
-    group goes on as if it had not been watched. A trajectory that is thrown back waits until the trajectories beside it
-    have done the step, and restarts after it.
-    """
-
-    def __init__(
-        self, system: Lagrangian, method: Galerkin, start: Start, row: Row, watch: Watch, lanes: int = 1,
-        energy: bool = False,
-    ) -> None:  # fmt: skip
-        program = check_program(watch, system, method)
-        self._ends = watch.only_ends and lanes == 1  # the native loop finds the end of the run by itself
-        check = Check(program, watch.program, watch.items[0].direction) if self._ends else Check(program)
-        self._solver = GalerkinStepper(system, method, start, row, lanes, energy, check)
-        super().__init__(system, method, start, row, watch)
-        self._thrown: dict[int, FloatArray] = {}  # trajectories that wait, and the states from which they go on
-
-    def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
-        solver = self._solver
-        begun, end = solver.done, solver.done + steps
-        if self._start.inputs is not None:
-            self._drive(end)
-        while self._thrown or solver.going(end):
-            solver.run.advance(end, every, first, rows)
-            if self._thrown:
-                self._restart(every, first, rows)
-            self._look()
-        return int(solver.furthest - begun)
-
-    def _look(self) -> None:
-        """Look at the steps in doubt; a trajectory whose step was stopped or thrown back is over, or waits."""
-        run = self._solver.run
-        who, looks = run.looks()
-        if not len(looks):
-            return
-        if self._ends:
-            size = 1 + 2 * self._n
-            for i, row in zip(who.tolist(), looks, strict=True):
-                start, part, there = row[1 : 1 + size], row[1 + size], row[2 + size : 2 + 2 * size]
-                self._ended[i] = self.watcher.ended(i, int(row[0]), start, part, there)
-            return
-        for i, (_, outcome) in self._looked(who, looks).items():
-            if isinstance(outcome, Ended):
-                self._ended[i] = outcome
-                run.end(i, outcome.failure.status)
-            else:
-                self._thrown[i] = outcome
-                run.end(i)
-                run.halt(i, 2)
-
-    def _restart(self, every: int, first: int, rows: FloatArray) -> None:
-        """Restart the waiting trajectories, after the others beside them have done the step."""
-        solver = self._solver
-        run = solver.run
-        L, who = run.backend.lanes, np.array([*self._thrown], np.intp)
-        t = self._start.t + (run.counts[who, STEPS] + 1) * self._start.h
-        starts = np.concatenate([t[:, None], np.array([*self._thrown.values()])], axis=1)
-        leads = self._motion.leads(who, starts, self.watcher.h)
-        for (i, state), lead in zip(self._thrown.items(), leads, strict=True):
-            step = int(run.counts[i, STEPS]) + 1
-            solver.restart(i, step, state)
-            run.last[i // L, i % L] = lead
-            if solver.D is not None:
-                assert self.watcher.tangent is not None
-                solver.D[:] = self.watcher.tangent
-            if every and step % every == 0:
-                rows[i, step // every - first] = self.row.kept(solver.at()[i])
-        self._thrown.clear()
-
-    def _directions(self, step: int) -> Direction:
-        """The derivatives at the start of this step, the next to be done."""
-        return directions(self._solver.D, step, self._motion.params.shape[1])
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        lead = self._solver.run.last.reshape(-1, self._n)[: self._solver.size].copy()
-        return self._solver.state() | {"event_lead": lead, **self.watcher.state()}
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        super().restore(state)
-        L = self._solver.run.backend.lanes
-        for i, lead in enumerate(state["event_lead"]):
-            self._solver.run.last[i // L, i % L] = lead
-
-
-class WatchedForms(_Watched):
-    """The same by the engine: a group of lanes stops after the step, and a trajectory that is thrown back goes on from
-    the end of that step, beside the others.
-    """
-
-    def __init__(
-        self, system: Lagrangian, method: Galerkin, start: Start, row: Row, watch: Watch, lanes: int = 1,
-        energy: bool = False,
-    ) -> None:  # fmt: skip
-        watching = Watching(check_program(watch, system, method))
-        self._solver = FormStepper(system, method, start, row, lanes, watching, energy)
-        super().__init__(system, method, start, row, watch)
 
     def advance(self, steps: int, every: int, first: int, rows: FloatArray) -> int:
         solver = self._solver

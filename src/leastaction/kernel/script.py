@@ -209,7 +209,7 @@ def _call_jobs(c: _Code, jobs: str, begin: str, end: str, t: str, arrays: Sequen
 @dataclass(frozen=True)
 class Blocked:
     """An Each, jobs and another Each, range of coordinates by range, so that each range is done while it is in the
-    cache (`backends.cells`).
+    cache (`engine.row_ranges`).
 
     slot     addresses of where the jobs of each cell begin; of where the ranges of each cell of the first phase begin;
              and of the ranges, (begin, end, low, high) in vectors: no later cell touches those from low to high
@@ -307,6 +307,21 @@ class When:
                 texts += operation.write(c, f"{name}_{k}", lanes, library)
             if self.until:
                 c.put(at, "1.0", "double")
+        return texts
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """Operations that are done again while a number is not zero."""
+
+    flag: Place
+    operations: Sequence[Operation]
+
+    def write(self, c: _Code, name: str, lanes: int, library: Mapping[str, vector_math.Function]) -> list[str]:
+        at, texts = c.at(f"%{self.flag.array}", self.flag.begins[0]), []
+        with c.repeat(lambda: c.op(f"fcmp une double {c.get(at, 'double')}, 0.0")):
+            for k, operation in enumerate(self.operations):
+                texts += operation.write(c, f"{name}_{k}", lanes, library)
         return texts
 
 

@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leastaction.errors import ConstraintError, StepFailed, measuring
 from leastaction.integrate import integrate
 from leastaction.lab.code import code
 from leastaction.lab.settings import RunSettings, Settings, check_steps, number, settings, vector, whole
 from leastaction.lab.subjects import METHODS, Subjects
+from leastaction.numbers.arrays import FloatArray
 from leastaction.results import looks
 from leastaction.results.path import Path
 from leastaction.results.sections import crossings, strobe, wrapped
@@ -25,8 +25,6 @@ from leastaction.results.viewer.scene import SceneOptions, scene
 from leastaction.results.viewer.show import path_page
 from leastaction.step.samples import Samples
 from leastaction.systems.projection import project
-
-FloatArray = NDArray[np.float64]
 
 LIVE_MEGABYTES = 0.8
 KEPT = 200_000  # states kept of a run
@@ -42,9 +40,9 @@ class Answers:
 
     def __init__(self, subjects: Subjects) -> None:
         self.subjects = subjects
-        self._answers = {
-            "hello": self._hello,
-            "subject": self._subject,
+        self._answers: dict[str, Callable[[Any, Pack], Any]] = {
+            "hello": lambda asked, pack: {"subjects": self.subjects.titles(), "methods": list(METHODS)},
+            "subject": lambda asked, pack: self.subjects.get(asked.get("subject")).describe(),
             "run": self._run,
             "section": self._section,
             "code": self._code,
@@ -60,12 +58,6 @@ class Answers:
             return pack.to_bytes(self._answers[asked["what"]](asked, pack))
         except Exception as error:  # also errors of a user's own drawing: the page shows the error, and the lab goes on
             return Pack().to_bytes({"error": str(error)[:600] or type(error).__name__})
-
-    def _hello(self, asked: Any, pack: Pack) -> Any:
-        return {"subjects": self.subjects.titles(), "methods": list(METHODS)}
-
-    def _subject(self, asked: Any, pack: Pack) -> Any:
-        return self.subjects.get(asked.get("subject")).describe()
 
     def _run(self, asked: Any, pack: Pack) -> Any:
         clock = time.perf_counter()

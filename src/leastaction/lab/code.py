@@ -18,10 +18,7 @@ def code(wanted: Settings, steps: list[float]) -> str:
         lines += ["", "# system is the one that the lab was given"]
     else:
         lines += ["", f"system = la.problems.get({subject.key!r}).system"]
-    lines += [
-        f"start = dict(q0={_list(wanted.q0)}, v0={_list(wanted.v0)})",
-        f"params = {dict(wanted.params)!r}",
-    ]
+    lines += [f"start = dict(q0={_list(wanted.q0)}, v0={_list(wanted.v0)})", f"params = {dict(wanted.params)!r}"]
     names = ["path", "other"][: len(wanted.runs)]
     end = wanted.after + wanted.span
     driven = ""

@@ -95,13 +95,9 @@ def _data(first: str) -> str:
 
 
 def serve(
-    first: str | None = None,
-    own: Subject | None = None,
-    port: int = 0,
-    browser: bool = True,
-    link: str | None = None,
+    first: str | None = None, own: Subject | None = None, port: int = 0, browser: bool = True, link: str | None = None,
     ready: Callable[[str], None] | None = None,
-) -> None:
+) -> None:  # fmt: skip
     """Serve the lab until Ctrl-C; print its address, and open it.
 
     first    the subject shown at first

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leastaction.lab.subjects import Subject, Subjects
 from leastaction.methods import Method, method
-
-FloatArray = NDArray[np.float64]
+from leastaction.numbers.arrays import FloatArray
 
 MOST_STEPS = 3_000_000
 MOST_RUNS = 2

@@ -37,22 +37,17 @@ SHORT = {"andrews-squeezer": (3e-5, 1)}
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A system with a start.
+    """A system with a start."""
 
-    key      its name in links: a problem's name, or "own"
-    file     where the user's own system comes from, as Python code would find it
-    period   the time by which spans are measured; 1 where none is known
-    """
-
-    key: str
+    key: str  # its name in links: a problem's name, or "own"
     title: str
     about: str
     system: Lagrangian
     q0: Any
     v0: Any
     draw: Any = None
-    period: float = 1.0
-    file: str | None = None
+    period: float = 1.0  # the time by which spans are measured; 1 where none is known
+    file: str | None = None  # where the user's own system comes from, as Python code would find it
 
     @cached_property
     def look(self) -> Look:

@@ -27,21 +27,7 @@ from leastaction.linear.stability import stable_intervals
 from leastaction.linear.system import Quadratic
 
 __all__ = [
-    "Load",
-    "Propagator",
-    "Quadratic",
-    "Rayleigh",
-    "Scheme",
-    "SimpsonWithMiddle",
-    "Spectrum",
-    "eliminate",
-    "free",
-    "members",
-    "newmark",
-    "reactions",
-    "response_spectrum",
-    "simpson_L",
-    "simpson_first",
-    "simpson_second",
+    "Load", "Propagator", "Quadratic", "Rayleigh", "Scheme", "SimpsonWithMiddle", "Spectrum", "eliminate", "free",
+    "members", "newmark", "reactions", "response_spectrum", "simpson_L", "simpson_first", "simpson_second",
     "stable_intervals",
-]
+]  # fmt: skip

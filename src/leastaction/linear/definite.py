@@ -10,8 +10,8 @@
    the signs of the pivots are right for A, up to changes of its entries by rounding (Sylvester's law of inertia).
    SuperLU factorises sparse matrices so.
 
-A user's M and K are judged by their eigenvalues when they are small. For large ones step 2 must not find the contrary,
-and large dense ones must have a factor of Cholesky, too.
+Small M and K of a user are judged by their eigenvalues. For large ones step 2 must not find the contrary, and large
+dense ones must have a factor of Cholesky, too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.linear.factor import SparseLU
+from leastaction.linear.factor import sparse_lu
 from leastaction.linear.matrices import is_sparse
 
 FloatArray = NDArray[np.float64]
@@ -66,12 +66,13 @@ def dominant(a: Any) -> bool:
 def has_cholesky(a: Any) -> bool:
     """Whether every pivot is positive, by one factorisation."""
     try:
-        if is_sparse(a):
-            return SparseLU(a, definite=True).positive
-        np.linalg.cholesky(a)
+        if not is_sparse(a):
+            np.linalg.cholesky(a)
+            return True
+        lu = sparse_lu(a, definite=True)
     except (np.linalg.LinAlgError, ArithmeticError):
         return False
-    return True
+    return bool((lu.perm_r == lu.perm_c).all() and (lu.U.diagonal() > 0).all())
 
 
 def require_positive_definite(a: Any, name: str) -> None:

@@ -11,10 +11,10 @@ wait for each other: a complex factorisation was seen to take forty times as lon
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager
-from functools import cache
-from typing import Any
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,88 +44,47 @@ def blas_threads() -> int:
     return max((int(pool["num_threads"]) for pool in threadpool_info() if pool["user_api"] == "blas"), default=1)
 
 
-class Factor(ABC):
-    """A matrix, factorised. `nnz` counts the entries kept, `itemsize` their bytes."""
+class Factorised(NamedTuple):
+    """A factorised matrix A: `solve(b)` is x with A x = b. It keeps `nnz` entries of `itemsize` bytes."""
 
+    solve: Callable[[Array], Array]
     nnz: int
     itemsize: int
 
-    @abstractmethod
-    def solve(self, b: Array) -> Array:
-        """x with A x = b."""
 
-
-class Diagonal(Factor):
-    def __init__(self, d: Array) -> None:
-        self.d, self.nnz, self.itemsize = d, len(d), d.itemsize
-
-    def solve(self, b: Array) -> Array:
-        return b / (self.d if b.ndim == 1 else self.d[:, None])
-
-
-class Cholesky(Factor):
-    def __init__(self, a: Array) -> None:
-        from scipy.linalg import cho_factor
-
-        self.parts, self.nnz, self.itemsize = cho_factor(a, lower=True), a.size, a.itemsize
-
-    def solve(self, b: Array) -> Array:
-        from scipy.linalg import cho_solve
-
-        return np.asarray(cho_solve(self.parts, b))
-
-
-class DenseLU(Factor):
-    def __init__(self, a: Array) -> None:
-        from scipy.linalg import lu_factor
-
-        self.parts, self.nnz, self.itemsize = lu_factor(a), a.size, a.itemsize
-
-    def solve(self, b: Array) -> Array:
-        from scipy.linalg import lu_solve
-
-        return np.asarray(lu_solve(self.parts, b))
-
-
-class SparseLU(Factor):
-    def __init__(self, a: Any, *, definite: bool) -> None:
-        from scipy.sparse.linalg import splu
-
-        options: dict[str, Any] = {}
-        if definite:
-            options = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
-        try:
-            with one_thread():
-                self.lu = splu(a.tocsc(), **options)
-        except RuntimeError as error:  # SuperLU: "Factor is exactly singular"
-            raise ArithmeticError(f"a step's matrix of size {a.shape[0]} cannot be factorised: {error}") from error
-        self.complex = np.iscomplexobj(a)
-        self.nnz, self.itemsize = self.lu.nnz, a.dtype.itemsize
-
-    @property
-    def positive(self) -> bool:
-        """Whether elimination took every pivot from the diagonal, and all are positive."""
-        return bool((self.lu.perm_r == self.lu.perm_c).all() and (self.lu.U.diagonal() > 0).all())
-
-    def solve(self, b: Array) -> Array:
-        if b.ndim == 2:  # SuperLU calls BLAS for many right-hand sides, too
-            with one_thread():
-                return self._solve(b)
-        return self._solve(b)
-
-    def _solve(self, b: Array) -> Array:
-        if self.complex or not np.iscomplexobj(b):
-            return np.asarray(self.lu.solve(b))
-        return np.asarray(self.lu.solve(b.real) + 1j * self.lu.solve(b.imag))
-
-
-def factor(a: Any, *, definite: bool = True) -> Factor:
+def factor(a: Any, *, definite: bool = True) -> Factorised:
     """Factorise a symmetric matrix, real or complex, dense or sparse; a vector is a diagonal matrix.
 
     definite    the matrix is e^{iθ} times one with a positive definite real part, so that no pivoting is needed
     """
-    if getattr(a, "ndim", 2) == 1:
-        return Diagonal(a)
     if is_sparse(a):
-        return SparseLU(a, definite=definite)
-    return Cholesky(a) if definite and not np.iscomplexobj(a) else DenseLU(a)
+        lu = sparse_lu(a, definite)
+        return Factorised(partial(_solve_sparse, lu, np.iscomplexobj(a)), lu.nnz, a.dtype.itemsize)
+    if a.ndim == 1:
+        return Factorised(lambda b: b / (a if b.ndim == 1 else a[:, None]), a.size, a.itemsize)
+    from scipy.linalg import cho_factor, cho_solve, lu_factor, lu_solve
+
+    if definite and not np.iscomplexobj(a):
+        return Factorised(partial(cho_solve, cho_factor(a, lower=True)), a.size, a.itemsize)
+    return Factorised(partial(lu_solve, lu_factor(a)), a.size, a.itemsize)
+
+
+def sparse_lu(a: Any, definite: bool) -> Any:
+    """SuperLU's factors of a sparse matrix."""
+    from scipy.sparse.linalg import splu
+
+    options: dict[str, Any] = {}
+    if definite:
+        options = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
+    try:
+        with one_thread():
+            return splu(a.tocsc(), **options)
+    except RuntimeError as error:  # SuperLU: "Factor is exactly singular"
+        raise ArithmeticError(f"a step's matrix of size {a.shape[0]} cannot be factorised: {error}") from error
+
+
+def _solve_sparse(lu: Any, is_complex: bool, b: Array) -> Array:
+    with one_thread() if b.ndim == 2 else nullcontext():  # SuperLU calls BLAS for many right-hand sides, too
+        if is_complex or not np.iscomplexobj(b):
+            return np.asarray(lu.solve(b))
+        return np.asarray(lu.solve(b.real) + 1j * lu.solve(b.imag))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.docstrings import documented
 from leastaction.linear.matrices import symmetric
 from leastaction.numbers.rounding import FLOAT64
 from leastaction.step.samples import Samples
@@ -28,8 +29,7 @@ class Rayleigh:
 
     Methods
     -------
-    from_ratios(first, second)
-        α and β from two damping ratios.
+    from_ratios
 
     Examples
     --------
@@ -54,12 +54,6 @@ class Rayleigh:
         ----------
         first, second : tuple (ω, ζ)
             Two frequencies in radians per unit of time, each with its ratio to critical damping.
-
-        Examples
-        --------
-        >>> import leastaction as la
-        >>> la.linear.Rayleigh.from_ratios((1.0, 0.5), (3.0, 0.5))
-        Rayleigh(alpha=0.75, beta=0.25)
         """
         (w1, z1), (w2, z2) = first, second
         if not (w1 > 0 and w2 > 0 and w1 != w2):
@@ -68,6 +62,7 @@ class Rayleigh:
         return cls(alpha=float(2 * z1 * w1 - beta * w1**2), beta=float(beta))
 
 
+@documented()
 class Load(Samples):
     """A load that is a vector times a record, f(t) = vector · g(t), with g joined by the rule of `la.Samples`.
 
@@ -81,18 +76,11 @@ class Load(Samples):
         Ascending.
     samples : array_like, shape (m,) or (m, k)
         One record, or k of them.
-    rule : {"previous", "linear", "cubic"}, default "cubic"
-        How the samples are joined, as for `la.Samples`.
+    {rule}
 
     Methods
     -------
-    base(M, direction, times, acceleration)
-        The load of a ground that moves.
-
-    Raises
-    ------
-    ValueError
-        Shapes do not fit, or numbers are not finite.
+    base
 
     Examples
     --------
@@ -110,8 +98,7 @@ class Load(Samples):
                 + ("" if np.isfinite(v).all() else " with entries that are NaN or infinite")
             )
         self.vector = v.reshape(len(v), -1)
-        if g.ndim == 1:
-            g = g[:, None]
+        g = g[:, None] if g.ndim == 1 else g
         if g.ndim != 2 or g.shape[1] != self.vector.shape[1]:
             raise ValueError(
                 f"samples must have the shape ({len(np.atleast_1d(times))}, {self.vector.shape[1]}): a row for each "
@@ -120,6 +107,7 @@ class Load(Samples):
         super().__init__(times, g, rule)
 
     @classmethod
+    @documented()
     def base(cls, M: Any, direction: ArrayLike, times: ArrayLike, acceleration: ArrayLike, rule: str = "cubic") -> Load:
         """The load −M r a(t) of a ground that moves with the acceleration a(t), where q is counted from the ground.
 
@@ -137,14 +125,7 @@ class Load(Samples):
             Ascending.
         acceleration : array_like, shape (m,) or (m, k)
             The record.
-        rule : {"previous", "linear", "cubic"}, default "cubic"
-            How the record is joined, as for `la.Samples`.
-
-        Examples
-        --------
-        >>> import leastaction as la
-        >>> la.linear.Load.base([2.0, 1.0], [1.0, 1.0], [0, 1], [0.0, 9.0], rule="linear")(1.0)
-        array([-18.,  -9.])
+        {rule}
         """
         mass, r = symmetric(M, "M"), np.asarray(direction, dtype=float)
         n = mass.shape[0]
@@ -152,10 +133,6 @@ class Load(Samples):
             raise ValueError(f"the direction must have {n} rows, one for each degree of freedom; got shape {r.shape}")
         inertia = mass[:, None] * r.reshape(n, -1) if mass.ndim == 1 else mass @ r.reshape(n, -1)
         return cls(-inertia, times, acceleration, rule)
-
-    def on(self, keep: NDArray[np.intp]) -> Load:
-        """The same load on some of the degrees of freedom."""
-        return Load(self.vector[keep], self.times, self.values, self.rule)
 
     def __call__(self, t: Any) -> FloatArray:
         """The load at one time or many, shape t.shape + (n,)."""
@@ -177,7 +154,7 @@ def reduced(f: Any, keep: NDArray[np.intp]) -> Any:
     if f is None:
         return None
     if isinstance(f, Load):
-        return f.on(keep)
+        return Load(f.vector[keep], f.times, f.values, f.rule)
     if isinstance(f, Samples):
         return Samples(f.times, f.values[:, keep], f.rule)
     if callable(f):

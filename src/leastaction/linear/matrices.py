@@ -65,12 +65,6 @@ def exact_entries(a: Any) -> NDArray[np.object_] | None:
     """The entries of a dense matrix as given, if some are more than machine numbers: text, Fraction, SymPy."""
     if is_sparse(a) or (isinstance(a, np.ndarray) and a.dtype.kind not in "OUiu"):
         return None
-    if (
-        isinstance(a, np.ndarray)
-        and a.dtype.kind in "iu"
-        and np.array_equal(a, np.clip(a, -EXACT_INTEGERS, EXACT_INTEGERS))
-    ):
-        return None
     entries = np.array(a, dtype=object)
     return None if all(_is_machine_number(x) for x in entries.flat) else entries
 
@@ -138,11 +132,6 @@ def free(n: int, fixed: Any) -> NDArray[np.intp]:
         Degrees of freedom in all.
     fixed : array_like of int or bool
         Which ones are held: indices, or a mask.
-
-    Raises
-    ------
-    ValueError
-        An index is out of range, or all are held.
 
     Examples
     --------

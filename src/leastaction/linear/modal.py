@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.linear.definite import positive_definite, ritz
-from leastaction.linear.factor import Factor, factor, one_thread
+from leastaction.linear.factor import Factorised, factor, one_thread
 from leastaction.linear.matrices import is_sparse
 
 if TYPE_CHECKING:
@@ -161,6 +161,6 @@ def highest_estimate(system: Quadratic) -> tuple[float, float]:
     return _largest(system, system.mass_factor, system.K)
 
 
-def _largest(system: Quadratic, factor: Factor, a: Any) -> tuple[float, float]:
+def _largest(system: Quadratic, factor: Factorised, a: Any) -> tuple[float, float]:
     """The largest Ritz value of v ↦ B⁻¹A v with a factor of B, which is symmetric in the inner product of M."""
     return ritz(lambda v: factor.solve(a @ v), lambda v: np.asarray(system.M @ v), system.n)[1:]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.docstrings import documented
 from leastaction.linear.forcing import at_times
 from leastaction.linear.operator import Operator, operator
 from leastaction.linear.solves import Solves, solves
@@ -22,6 +23,7 @@ FloatArray = NDArray[np.float64]
 SMALL, SMALL_BLOCK = 32, 128  # dense systems with n and s n up to these get their step as a matrix
 
 
+@documented()
 class Propagator:
     """One method at one step h on one linear system, ready to step.
 
@@ -29,10 +31,7 @@ class Propagator:
     ----------
     system : Quadratic
         The system.
-    method : str or method
-        The method.
-    h : float
-        The step: finite and not zero.
+    {method, h}
 
     Attributes
     ----------
@@ -41,12 +40,7 @@ class Propagator:
 
     Methods
     -------
-    increments(q, p, t)
-        One step.
-    power(k)
-        Φᵏ.
-    conserved(q, p)
-        The quadratic form that the steps conserve.
+    increments, power, conserved
 
     Examples
     --------
@@ -122,16 +116,9 @@ class Propagator:
             return None
         return at_times(f, self.system.n, np.asarray(t, float)[..., None] + self.h * self.c)
 
+    @documented("state", "t")
     def increments(self, q: FloatArray, p: FloatArray, t: float = 0.0) -> tuple[FloatArray, FloatArray]:
-        """q_{k+1} − q_k and p_{k+1} − p_k of one step.
-
-        Parameters
-        ----------
-        q, p : ndarray, shape (n,)
-            The state before the step.
-        t : float, default 0
-            The time before the step.
-        """
+        """q_{k+1} − q_k and p_{k+1} − p_k of one step that begins at the time t."""
         return self._increments(q, p, self.load(t))
 
     def _increments(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> tuple[FloatArray, FloatArray]:
@@ -150,21 +137,12 @@ class Propagator:
         known = np.concatenate([q, p] if F is None else [q, p, F.ravel()])
         return np.asarray(self.operator.Z[:, :, : len(known)] @ known)
 
+    @documented("state")
     def conserved(self, q: ArrayLike, p: ArrayLike) -> float:
         """φ(p, q) = ½ pᵀξp + ½ qᵀζq of Proposition 7, with ξ = (X + Y)⁻¹ and ζ = (X⁻¹ + Y⁻¹)⁻¹ = X ξ Y, for any
-        PsNrQu.
+        symmetric method on a system without damping.
 
         From q = 0 a step moves by 2 ξ p, and from p = 0 it changes the momentum by −2 ζ q: two half states give φ.
-
-        Parameters
-        ----------
-        q, p : array_like, shape (n,)
-            One state.
-
-        Raises
-        ------
-        ValueError
-            The system is damped, or the method is not a symmetric member.
         """
         if self.system.C is not None or not (self.method.symmetric and self.method.symplectic):
             raise ValueError("φ is conserved by symmetric members PsNrQu and compositions, on systems without damping")

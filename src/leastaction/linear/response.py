@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leastaction.docstrings import documented
 from leastaction.linear.factor import factor
 from leastaction.linear.forcing import Load, Rayleigh, as_load, at_times
 from leastaction.linear.matrices import chosen_dofs, free, is_sparse, symmetric
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from leastaction.linear.system import Quadratic
+    from leastaction.results.path import Path
 
 FloatArray = NDArray[np.float64]
 
@@ -37,30 +39,9 @@ CLOSE, KNOWN = 1e-3, 1e-2  # of the largest acceleration: τ is short enough, an
 RESOLVED = 1 / 32  # τ over a step, by a degree: at h ω = 3 s, the quickest motion that steps follow, (τω)⁴ < 10⁻⁴
 
 
-class Stored(Protocol):
-    """The part of a Path that is needed here."""
-
-    @property
-    def system(self) -> Any: ...
-    @property
-    def t(self) -> Any: ...
-    @property
-    def q(self) -> Any: ...
-    @property
-    def p(self) -> Any: ...
-    @property
-    def output(self) -> Any: ...
-    @property
-    def stats(self) -> Any: ...
-    @property
-    def h(self) -> Any: ...
-    @property
-    def method(self) -> Any: ...
-
-
-def velocity(path: Stored, dofs: ArrayLike | None = None) -> FloatArray:
+def velocity(path: Path, dofs: ArrayLike | None = None) -> FloatArray:
     """v at every stored time, of the degrees of freedom `dofs`; without `dofs`, of all that are stored."""
-    system: Quadratic = path.system
+    system = _system(path)
     stored, wanted = _stored(path), _wanted(path, dofs)
     if path.output is None:
         return system.velocity(path.q, path.p)[:, wanted]
@@ -69,7 +50,7 @@ def velocity(path: Stored, dofs: ArrayLike | None = None) -> FloatArray:
     return np.asarray(np.asarray(path.p)[:, _places(wanted, stored)] / system.mass_diagonal[wanted])
 
 
-def acceleration(path: Stored, dofs: ArrayLike | None = None) -> FloatArray:
+def acceleration(path: Path, dofs: ArrayLike | None = None) -> FloatArray:
     """a at every stored time, of the degrees of freedom `dofs`; without `dofs`, of all that are stored.
 
     M a = f − C v − K q multiplies the rounding of q by ω²: by 10¹⁶ in the stiffest mode of a beam of 1,000 elements.
@@ -84,7 +65,7 @@ def acceleration(path: Stored, dofs: ArrayLike | None = None) -> FloatArray:
     expected. Modes that are too quick for the steps move by rounding alone, so τ remains above a part of a step.
     The equation itself, τ = 0, is taken at once where rounding cannot be seen.
     """
-    system: Quadratic = path.system
+    system = _system(path)
     wanted = _wanted(path, dofs)
     if path.output is not None:
         return _from_neighbours(path, wanted)
@@ -121,9 +102,7 @@ def acceleration(path: Stored, dofs: ArrayLike | None = None) -> FloatArray:
 
 def _smoothed(system: Quadratic, force: FloatArray, tau: float) -> FloatArray:
     """(I + E) P⁻¹ times the forces; see `acceleration`."""
-    P = system.M + tau**2 * system.K
-    if system.C is not None:
-        P = P + tau * system.damping_matrix()
+    P = system.M + tau**2 * system.K + (0 if system.C is None else tau * system.damping_matrix())
     solve = factor(P).solve
     a = solve(force.T)
     return np.asarray((2 * a - solve(system.M @ a)).T)
@@ -134,7 +113,7 @@ def _relative(a: Any, system: Quadratic) -> float:
     return 0.0 if a is None else float((a.diagonal() / system.M.diagonal()).max())
 
 
-def _rounding(path: Stored) -> float:
+def _rounding(path: Path) -> float:
     """What rounding leaves in q and v, relative: steps of members on Gauss nodes do not damp it in stiff modes."""
     return EPS * float(np.sqrt(max(1, path.stats.get("steps", len(path.t)))))
 
@@ -148,14 +127,13 @@ def _require_known(relative: float, error: float, instead: str) -> None:
         )
 
 
-def _from_neighbours(path: Stored, wanted: NDArray[np.int64]) -> FloatArray:
+def _from_neighbours(path: Path, wanted: NDArray[np.int64]) -> FloatArray:
     """a of some degrees of freedom with a lumped mass, from the states of their neighbours."""
-    system: Quadratic = path.system
+    system = _system(path)
     stored = _stored(path)
     if system.mass_diagonal is None:
         raise ValueError(_whole("accelerations", path))
-    missing = np.setdiff1d(system.around(wanted), stored)
-    if missing.size:
+    if (missing := np.setdiff1d(system.around(wanted), stored)).size:
         raise ValueError(
             f"accelerations of {_listed(wanted)} need the states of the degrees of freedom coupled to them; "
             f"{_listed(missing)} are not stored. Run with output=system.around({_listed(wanted)})."
@@ -169,14 +147,13 @@ def _from_neighbours(path: Stored, wanted: NDArray[np.int64]) -> FloatArray:
         a = a - _coupled(matrix, wanted, stored, x, np.arange(system.n)) / mass
         largest = np.abs(x).max(axis=0, keepdims=True)
         lost += _rounding(path) * _coupled(abs(matrix), wanted, stored, largest, np.arange(system.n))[0] / mass
-    largest_a = float(np.abs(a).max())
-    error = float(lost.max())
-    if error > CLOSE * largest_a and largest_a:
+    largest_a, error = float(np.abs(a).max()), float(lost.max())
+    if largest_a:
         _require_known(error / largest_a, error, "store whole states: run without output=")
     return a
 
 
-def reactions(path: Stored, fixed: Any, M: Any, K: Any, *, C: Any = None, f: Any = None) -> FloatArray:
+def reactions(path: Path, fixed: Any, M: Any, K: Any, *, C: Any = None, f: Any = None) -> FloatArray:
     """The forces that hold the held degrees of freedom, in a run of `la.Quadratic.without`.
 
     R = M_hf a + C_hf v + K_hf q − f_h, with the rows of the held and the columns of the free degrees of freedom. The
@@ -195,11 +172,6 @@ def reactions(path: Stored, fixed: Any, M: Any, K: Any, *, C: Any = None, f: Any
     ndarray, shape (K, held)
         A row for each stored time.
 
-    Raises
-    ------
-    ValueError
-        The path belongs to another system, or does not store the states that are needed.
-
     Examples
     --------
     >>> import numpy as np, leastaction as la
@@ -211,7 +183,7 @@ def reactions(path: Stored, fixed: Any, M: Any, K: Any, *, C: Any = None, f: Any
     n = np.shape(K)[0]
     keep = free(n, fixed)
     held = np.setdiff1d(np.arange(n), keep)
-    system: Quadratic = path.system
+    system = _system(path)
     if system.n != len(keep):
         raise ValueError(f"the path is one of {freedom(system.n)}; without the fixed ones {len(keep)} are left")
     stored = keep[_stored(path)]
@@ -226,7 +198,7 @@ def reactions(path: Stored, fixed: Any, M: Any, K: Any, *, C: Any = None, f: Any
         R += C.beta * rows(stiffness, v) + (C.alpha * rows(mass, v) if mass.ndim == 2 else 0.0)
     elif C is not None:
         R += rows(symmetric(C, "C"), velocity(path))
-    if mass.ndim == 2 and _asked(mass, held, keep).size:
+    if mass.ndim == 2 and _rows(mass, held, keep)[1].size:
         R += rows(mass, acceleration(path))
     load = as_load(f, n)
     return R if load is None else R - np.array([np.asarray(load(float(t)), dtype=float)[held] for t in path.t])
@@ -249,8 +221,7 @@ class Spectrum:
 
     Methods
     -------
-    plot(what)
-        Draw one of the three over the period.
+    plot
 
     Examples
     --------
@@ -271,6 +242,7 @@ class Spectrum:
         periods = f"{len(self.period)} periods from {self.period.min():.4g} to {self.period.max():.4g}"
         return f"Spectrum({periods}, damping {', '.join(f'{ratio:g}' for ratio in self.damping)})"
 
+    @documented()
     def plot(self, what: str = "acceleration", ax: Axes | None = None) -> Axes:
         """Draw one of the three over the period.
 
@@ -278,8 +250,7 @@ class Spectrum:
         ----------
         what : {"acceleration", "velocity", "displacement"}, default "acceleration"
             Which.
-        ax : matplotlib axes, optional
-            Where to draw. Without `ax` a new figure is made.
+        {ax}
         """
         if what not in ("displacement", "velocity", "acceleration"):
             raise ValueError(f"expected 'displacement', 'velocity' or 'acceleration'; got {what!r}")
@@ -295,6 +266,7 @@ class Spectrum:
         return ax
 
 
+@documented()
 def response_spectrum(
     times: ArrayLike,
     acceleration: ArrayLike,
@@ -304,11 +276,11 @@ def response_spectrum(
     method: Method | str = "P2N2Q4Gau",
     steps_per_period: int = 40,
 ) -> Spectrum:
-    """The response spectrum of a ground's acceleration.
+    """The response spectrum of a ground's acceleration a: of ü + 2ζω u̇ + ω² u = −a(t) from rest, for each period 2π/ω
+    and each damping ratio ζ.
 
-    ü + 2ζω u̇ + ω² u = −a(t) from rest, for each period 2π/ω and each damping ratio ζ. The record is joined by
-    straight lines, as is usual. Steps are no longer than a sample of the record and a part of the shortest period.
-    Maxima are those at the ends of steps during the record.
+    The record is joined by straight lines. Steps are no longer than a sample of the record and a part of the shortest
+    period. Maxima are those at the ends of steps during the record.
 
     Parameters
     ----------
@@ -318,15 +290,9 @@ def response_spectrum(
         Periods of the oscillators.
     damping : float or sequence of float, default 0.05
         Damping ratios.
-    method : str or method, default "P2N2Q4Gau"
-        The method.
+    {method}
     steps_per_period : int, default 40
         Least number of steps in the shortest period.
-
-    Raises
-    ------
-    ValueError
-        Periods are not positive, or damping is negative.
 
     Examples
     --------
@@ -372,17 +338,20 @@ def _step(times: FloatArray, longest: float) -> tuple[float, int]:
     return span / count, count
 
 
-def _stored(path: Stored) -> NDArray[np.int64]:
+def _system(path: Path) -> Quadratic:
+    return cast("Quadratic", path.system)
+
+
+def _stored(path: Path) -> NDArray[np.int64]:
     return np.arange(path.system.n) if path.output is None else np.asarray(path.output)
 
 
-def _wanted(path: Stored, dofs: ArrayLike | None) -> NDArray[np.int64]:
+def _wanted(path: Path, dofs: ArrayLike | None) -> NDArray[np.int64]:
     stored = _stored(path)
     if dofs is None:
         return stored
     wanted = chosen_dofs(dofs, path.system.n)
-    missing = np.setdiff1d(wanted, stored)
-    if missing.size:
+    if (missing := np.setdiff1d(wanted, stored)).size:
         raise ValueError(
             f"the degrees of freedom {_listed(missing)} are not stored; this path stores {_listed(stored)}"
         )
@@ -395,36 +364,33 @@ def _places(wanted: NDArray[np.int64], stored: NDArray[np.int64]) -> NDArray[np.
     return np.asarray(order[np.searchsorted(stored, wanted, sorter=order)])
 
 
-def _rows(a: Any, rows: NDArray[np.int64]) -> Any:
-    """Some rows of a matrix, or of the diagonal matrix that a vector stands for."""
-    if a.ndim == 1:
-        from scipy.sparse import csr_array
+def _rows(a: Any, rows: NDArray[np.int64], among: NDArray[np.int64]) -> tuple[Any, NDArray[np.int64]]:
+    """Some rows of a matrix in those of the columns `among` in which they have entries, and these columns. A vector
+    stands for a diagonal matrix.
+    """
+    from scipy.sparse import diags_array
 
-        return csr_array((a[rows], (np.arange(len(rows)), rows)), (len(rows), len(a)))
-    return a.tocsr()[rows] if is_sparse(a) else a[rows]
-
-
-def _asked(a: Any, rows: NDArray[np.int64], among: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The columns, among these, in which some rows of a matrix have entries."""
-    return np.intersect1d(_rows(a, rows).nonzero()[1], among)
+    part = diags_array(a) if a.ndim == 1 else a
+    part = part.tocsr()[rows] if is_sparse(part) else part[rows]
+    columns = np.intersect1d(part.nonzero()[1], among)
+    return part[:, columns], columns
 
 
 def _coupled(
     a: Any, rows: NDArray[np.int64], stored: NDArray[np.int64], x: Any, among: NDArray[np.int64]
 ) -> FloatArray:
     """(A x) at some rows for each time, by the columns `among`; x is known at the stored ones, which must be enough."""
-    asked = _asked(a, rows, among)
-    missing = np.setdiff1d(asked, stored)
-    if missing.size:
+    part, columns = _rows(a, rows, among)
+    if (missing := np.setdiff1d(columns, stored)).size:
         raise ValueError(f"the states of the degrees of freedom {_listed(missing)} are needed, but not stored")
-    known = np.asarray(x, dtype=float)[:, _places(asked, stored)]
-    return np.asarray((_rows(a, rows)[:, asked] @ known.T).T)
+    known = np.asarray(x, dtype=float)[:, _places(columns, stored)]
+    return np.asarray((part @ known.T).T)
 
 
-def _whole(what: str, path: Stored) -> str:
+def _whole(what: str, path: Path) -> str:
     return (
         f"{what} need the whole state where M is not diagonal, since v = M⁻¹p at one place depends on all p; this "
-        f"path stores {len(path.output)} of {path.system.n} degrees of freedom. Run without output= (store= keeps "
+        f"path stores {len(_stored(path))} of {path.system.n} degrees of freedom. Run without output= (store= keeps "
         "the states on disk), or with a lumped mass"
     )
 

@@ -8,7 +8,7 @@ Rojas-Quintero, Dubois and Cabrera-Díaz (2024). With η = (p, q) a step is A η
 for symmetric X and Y: Newmark's are X = 2M/h, Y = hK/2 (11); Simpson's X = 2M/h − hK/6, Y = (h/3)(K L⁻¹ + K/2) (31)
 with L = I − (h²/8) M⁻¹K (26). Every symmetric method has this form: `members` gives the X and Y of any PsNrQu.
 
-These functions are for reading, checking and small systems; integration never forms an inverse (see `stepper`).
+These functions are for reading, checking and small systems. Runs form no inverse (`solves`).
 """
 
 from __future__ import annotations
@@ -48,8 +48,7 @@ class Scheme:
 
     Methods
     -------
-    phi(p, q)
-        The quadratic form that every step conserves.
+    phi
 
     Examples
     --------
@@ -64,40 +63,30 @@ class Scheme:
 
     @property
     def A(self) -> FloatArray:
-        """A of A η_{j+1} = B η_j, (2n, 2n)."""
         I = np.eye(len(self.X))
         return np.block([[I, -self.X], [I, self.Y]])
 
     @property
     def B(self) -> FloatArray:
-        """B of A η_{j+1} = B η_j, (2n, 2n)."""
         I = np.eye(len(self.X))
         return np.block([[-I, -self.X], [I, -self.Y]])
 
     @property
     def Phi(self) -> FloatArray:
-        """Φ = A⁻¹B: η_{j+1} = Φ η_j, η = (p, q); equations (12) and (32)."""
         return np.linalg.solve(self.A, self.B)
 
     @property
     def xi(self) -> FloatArray:
-        """ξ = (X + Y)⁻¹, Proposition 7."""
         return np.linalg.inv(self.X + self.Y)
 
     @property
     def zeta(self) -> FloatArray:
-        """ζ = (X⁻¹ + Y⁻¹)⁻¹, written X ξ Y so that a singular Y (a free structure) is no exception."""
-        zeta = self.X @ np.linalg.solve(self.X + self.Y, self.Y)
+        zeta = self.X @ np.linalg.solve(self.X + self.Y, self.Y)  # X ξ Y, since Y of a free structure is singular
         return (zeta + zeta.T) / 2
 
+    @documented("state")
     def phi(self, p: FloatArray, q: FloatArray) -> float:
-        """φ(p, q) = ½ pᵀξp + ½ qᵀζq, which every step conserves (42).
-
-        Parameters
-        ----------
-        p, q : ndarray, shape (n,)
-            One state.
-        """
+        """φ(p, q) = ½ pᵀξp + ½ qᵀζq, which every step conserves (42)."""
         return float(p @ self.xi @ p + q @ self.zeta @ q) / 2
 
 
@@ -129,7 +118,6 @@ class SimpsonWithMiddle:
 
     @property
     def Phi(self) -> FloatArray:
-        """A⁻¹B (29), of shape (3n, 2n): its first n rows give the middle, the others η_{j+1}."""
         return np.linalg.solve(self.A, self.B)
 
 
@@ -208,11 +196,6 @@ def members(method: Method | str, M: Any, K: Any, h: float) -> Scheme:
     Parameters
     ----------
     {method, matrices}
-
-    Raises
-    ------
-    ValueError
-        The method is not a symmetric member.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.linear.factor import Factor, factor
+from leastaction.linear.factor import Factorised, factor
 from leastaction.linear.forcing import Rayleigh
 from leastaction.linear.matrices import is_sparse
 from leastaction.linear.shifts import shifts
@@ -34,7 +34,7 @@ class Solves(ABC):
 
     how: str
     c: FloatArray
-    factors: list[Factor]
+    factors: list[Factorised]
 
     @abstractmethod
     def increments(self, q: FloatArray, p: FloatArray, F: FloatArray | None) -> Increments:
@@ -63,7 +63,7 @@ class Shifted(Solves):
         count = f"{np.count_nonzero(small.gamma.imag)} complex" if np.any(small.gamma.imag) else "no complex"
         self.how = f"{len(self.factors)} shifted solves, {count}" + (", in Schur form" if small.coupled else "")
 
-    def _factor(self, system: Quadratic, gamma: complex) -> Factor:
+    def _factor(self, system: Quadratic, gamma: complex) -> Factorised:
         """M − h²γK, factorised; without pivoting unless γ > 0, which may make the matrix indefinite."""
         if gamma == 0:
             return system.mass_factor
@@ -124,7 +124,7 @@ class Shifted(Solves):
         return np.array([self._combine(row, w) for row in self.small.out])
 
 
-class Block(Solves):
+class Kronecker(Solves):
     """General damping: Σ (A⊗M − hD⊗C − h²B⊗K) in one factorisation of size s n, since three matrices share no modes."""
 
     def __init__(self, system: Quadratic, form: LinearForm, h: float) -> None:
@@ -179,7 +179,7 @@ class Composed(Solves):
 
     def __init__(self, system: Quadratic, method: Method, h: float) -> None:
         form = method.root.linear_form()
-        kind = Shifted if system.C is None or isinstance(system.C, Rayleigh) else Block
+        kind = Shifted if system.C is None or isinstance(system.C, Rayleigh) else Kronecker
         made: dict[float, Solves] = {part: kind(system, form, part * h) for part in set(method.parts.tolist())}
         self.steps = [made[part] for part in method.parts.tolist()]
         offsets = np.concatenate([[0.0], np.cumsum(method.parts)[:-1]])

@@ -137,32 +137,23 @@ def _damped_limit(propagator: Propagator, damping: Rayleigh) -> float:
 
 def _damped_stable(propagator: Propagator, omega: FloatArray, damping: Rayleigh) -> NDArray[np.bool_]:
     """For each ω: are both eigenvalues of the mode's step inside the unit circle? |trace| ≤ 1 + det and det ≤ 1."""
-    step = propagators(propagator.method, propagator.h, omega, damping.alpha + damping.beta * omega**2)
+    step = _steps(propagator.method, propagator.h, omega, damping.alpha + damping.beta * omega**2)
     trace, determinant = np.trace(step, axis1=1, axis2=2), np.linalg.det(step)
     return np.asarray((np.abs(trace) <= 1 + determinant + SLACK) & (determinant <= 1 + SLACK))
 
 
-def propagators(method: Method, h: float, omega: FloatArray, c: FloatArray) -> FloatArray:
-    """The steps of any method without load, (K, 2, 2) on (q, p)."""
-    one = np.broadcast_to(np.eye(2), (len(omega), 2, 2))
+def _steps(method: Method, h: float, omega: FloatArray, c: FloatArray) -> FloatArray:
+    """The steps of a method on oscillators of mass one with damping c, (K, 2, 2) on (q, p)."""
+    form = method.root.linear_form()
+    whole = np.broadcast_to(np.eye(2), (len(omega), 2, 2))
     for part in method.parts:
-        one = steps(method.root, part * h, omega, c)[0] @ one
-    return one
-
-
-def steps(method: Method, h: float, omega: FloatArray, c: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """W (K, 2, 2) and G (K, 2, r) with (q, p) ↦ W (q, p) + G f, f at the nodes of the step; masses are one."""
-    form = method.linear_form()
-    x2, hc = (h * omega) ** 2, h * c
-    N = form.A - hc[:, None, None] * form.D - x2[:, None, None] * form.B
-    right = np.zeros((len(omega), len(form.A), 2 + len(form.w)))  # from q, from h p, and from h² f
-    right[:, :, 0] = x2[:, None] * form.beta
-    right[:, :, 1] = form.start
-    right[:, :, 2:] = -form.load
-    z = np.linalg.solve(N, right)
-    dq = form.end @ z
-    hdp = -x2[:, None] * (form.mean @ z) - hc[:, None] * dq
-    hdp[:, 0] -= x2
-    hdp[:, 2:] += form.w
-    both = np.stack([dq, hdp / h], axis=1) * np.r_[1.0, h, np.full(len(form.w), h * h)]
-    return both[:, :, :2] + np.eye(2), both[:, :, 2:]
+        length = part * h
+        x2, hc = (length * omega) ** 2, length * c
+        N = form.A - hc[:, None, None] * form.D - x2[:, None, None] * form.B
+        right = np.stack([x2[:, None] * form.beta, np.broadcast_to(form.start, (len(omega), len(form.A)))], axis=2)
+        z = np.linalg.solve(N, right)  # from q, and from h p
+        dq = form.end @ z
+        hdp = -x2[:, None] * (form.mean @ z) - hc[:, None] * dq
+        hdp[:, 0] -= x2
+        whole = (np.eye(2) + np.stack([dq, hdp / length], axis=1) * [1.0, length]) @ whole
+    return whole

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,27 +14,20 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction.docstrings import documented
 from leastaction.kernel import fingerprint
 from leastaction.linear.definite import positive_definite, require_positive_definite, require_positive_semidefinite
-from leastaction.linear.factor import Factor, blas_threads, factor
+from leastaction.linear.factor import Factorised, blas_threads, factor
 from leastaction.linear.forcing import Constant, Rayleigh, as_load, at_times, is_constant, reduced
-from leastaction.linear.matrices import (
-    chosen_dofs,
-    diagonal,
-    eliminate,
-    exact_entries,
-    free,
-    is_sparse,
-    symmetric,
-)
+from leastaction.linear.matrices import chosen_dofs, diagonal, eliminate, exact_entries, free, is_sparse, symmetric
 from leastaction.linear.modal import ALL_MODES, Modes, highest_frequency, lowest_modes, modes
 from leastaction.linear.propagator import Propagator
 from leastaction.linear.stability import require_stable, stable_intervals
-from leastaction.methods import Galerkin, Method
+from leastaction.methods import Method
 from leastaction.methods import method as by_name
-from leastaction.numbers.rounding import FLOAT64, Reals
+from leastaction.numbers.rounding import Reals
 from leastaction.step.samples import Samples
 from leastaction.step.status import GOING_WELL, NOT_FINITE, Failure
 from leastaction.systems.arguments import coordinate_names
 from leastaction.systems.defaults import Usual
+from leastaction.systems.programs import Parameters
 
 if TYPE_CHECKING:
     from leastaction.linear.stepper import LinearStepper
@@ -43,7 +37,8 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 
 
-class Quadratic(Usual):
+@documented()
+class Quadratic(Parameters, Usual):
     """A linear system M q̈ + C q̇ + K q = f(t), of the Lagrangian L = ½ vᵀMv − ½ qᵀKq.
 
     Matrices are NumPy or scipy.sparse. If one is sparse, all are. Dense matrices may hold exact numbers, as text
@@ -60,8 +55,7 @@ class Quadratic(Usual):
     f : callable, tuple, Load, Samples or array_like, optional
         Load: a function of t that returns n numbers, `la.Samples` with values (m, n) or the pair (times, values) of
         cubic ones, a vector times a record (`la.linear.Load`), or a constant vector.
-    names : sequence of str, optional
-        Names of the degrees of freedom: tables, plots, pages and files use them.
+    {names}
 
     Attributes
     ----------
@@ -76,37 +70,8 @@ class Quadratic(Usual):
 
     Methods
     -------
-    without(fixed, M, K)
-        The system that is left when some degrees of freedom are held.
-    energy(q, p)
-        ½ pᵀM⁻¹p + ½ qᵀKq.
-    momentum(q, v)
-        p = M v.
-    velocity(q, p)
-        v = M⁻¹ p.
-    acceleration(q, p)
-        a = M⁻¹ (f(t) − C v − K q).
-    external_force(q, v)
-        f(t) − C v.
-    modes(k)
-        The lowest k frequencies and shapes.
-    stable_step(method)
-        The h below which every step is stable.
-    below(omega)
-        Whether all frequencies are below ω.
-    exact(q0, p0, t)
-        The exact motion without damping and load.
-    conserved(q, p, method, h)
-        The quadratic form that a method conserves.
-    around(dofs)
-        Degrees of freedom and their neighbours.
-    propagator(method, h)
-        One method at one step, ready to step.
-
-    Raises
-    ------
-    ValueError
-        A matrix is not symmetric, M is not positive definite, K is not positive semidefinite, or sizes do not fit.
+    without, energy, momentum, velocity, acceleration, external_force, modes, stable_step, below, exact, conserved,
+    around, propagator
 
     Examples
     --------
@@ -253,7 +218,7 @@ class Quadratic(Usual):
         return self.C
 
     @cached_property
-    def mass_factor(self) -> Factor:
+    def mass_factor(self) -> Factorised:
         """M, factorised once."""
         return factor(self.M if self.mass_diagonal is None else self.mass_diagonal)
 
@@ -262,6 +227,8 @@ class Quadratic(Usual):
         """The diagonal of K, where K is diagonal; else None."""
         return diagonal(self.K)
 
+    # What a run asks of a system; see `systems.protocol`.
+
     @property
     def depends_on_time(self) -> bool:
         """Whether there is a load that changes."""
@@ -269,29 +236,24 @@ class Quadratic(Usual):
 
     @property
     def forced(self) -> bool:
-        """Whether damping or a load acts."""
         return self.C is not None or self.f is not None
 
     @property
     def forced_by_state(self) -> bool:
-        """Whether damping acts."""
         return self.C is not None
 
     linear = True
+    name = "quadratic"
+    _given, _defaults = MappingProxyType({}), MappingProxyType({})  # all numbers stand in M, K, C and f
     tools = ("scipy",)
     m = 0  # constraints
     mass_varies_with_velocity = False
 
     def check_inputs(self) -> None:
-        """Refuse inputs."""
         raise ValueError(
             "inputs= are for Lagrangians; a Quadratic system has its load f: la.Quadratic(M, K, f=la.Samples(times, "
             "values)), or la.linear.Load(vector, times, samples), a vector times a record"
         )
-
-    def expanded(self) -> Quadratic:
-        """The system without sums over rows: itself."""
-        return self
 
     @property
     def instructions(self) -> int:
@@ -316,7 +278,6 @@ class Quadratic(Usual):
         return min((b / a for a, b in pairwise(sizes) if a > 0 and 0 < b < np.inf), default=0.0)
 
     def energies(self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
-        """H at many states."""
         return np.asarray(self.energy(q, p))
 
     def begin(
@@ -330,7 +291,6 @@ class Quadratic(Usual):
         return p, np.zeros((len(q), 0)), status
 
     def check_start(self, t: float, q: FloatArray, p: FloatArray | None, v: FloatArray | None, params: Any) -> None:
-        """Say why one trajectory cannot begin."""
         raise ValueError(f"the momentum is not finite at the start, q = {q}, v = {v}")
 
     def check_span(self, t0: float, t_end: float) -> None:
@@ -342,11 +302,7 @@ class Quadratic(Usual):
         """Refuse a step that is too large for the highest frequency."""
         require_stable(self.propagator(method, h))
 
-    def backend(self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False) -> None:
-        """None: a step is a matrix."""
-
     def stepper(self, method: Method, start: Start, row: Row | None = None) -> LinearStepper:
-        """The stepper of one trajectory in float64."""
         from leastaction.linear.stepper import LinearStepper
 
         return LinearStepper(self, method, start, row)
@@ -359,42 +315,20 @@ class Quadratic(Usual):
         )
 
     def record(self) -> dict[str, Any]:
-        """What a file's header says of the system."""
         return {"n": self.n, "name": self.name, "names": list(self.names), "defaults": {}, "sparse": self.sparse}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What a file has beside the header: the matrices and the load."""
         from leastaction.linear.archive import to_arrays
 
         return to_arrays(self)
 
     def machine(self) -> str:
-        """What decides the last bits of a run in float64."""
         import scipy
 
         libraries = f"NumPy {np.__version__}, SciPy {scipy.__version__}, "
         # How many threads share a dense product or solution decides the order of its sums; sparse work has one.
         threads = "" if self.sparse else f"{blas_threads()} BLAS threads, "
         return libraries + threads + fingerprint()
-
-    # A system has parameters by name; this one keeps all of its numbers in M, K, C and f.
-
-    @property
-    def name(self) -> str:
-        return "quadratic"
-
-    @property
-    def params(self) -> dict[str, Any]:
-        return {}
-
-    @property
-    def given(self) -> dict[str, Any]:
-        return {}
-
-    def values(self, params: Any = None, reals: Reals = FLOAT64) -> NDArray[Any]:
-        if params is not None and len(params):
-            raise ValueError(f"a Quadratic system has no parameters; got {params!r}")
-        return reals.array([])
 
     def exact_matrices(self, reals: Reals) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
         """M, K and C (None if there is none) at another precision, as they were given, written out."""
@@ -413,44 +347,20 @@ class Quadratic(Usual):
         with reals.working():
             return np.asarray(reals.array("1/2").item() * (a + a.T))
 
-    def named(self, values: NDArray[Any]) -> dict[str, Any]:
-        return {}
-
     # Steps, frequencies, stability, exact motion.
 
+    @documented("method", "h")
     def propagator(self, method: Method | str, h: float) -> Propagator:
-        """One method at one h, ready to step. The last one asked for is kept, with its factors.
-
-        Parameters
-        ----------
-        method : str or method
-            The method.
-        h : float
-            The step.
-        """
+        """One method at one h, ready to step. The last one asked for is kept, with its factors."""
         key = (by_name(method), float(h))
         if self._last is None or self._last[0] != key:
             self._last = None  # let go of the old factors before the new ones are made
             self._last = (key, Propagator(self, *key))
         return self._last[1]
 
+    @documented("state", "method", "h")
     def conserved(self, q: ArrayLike, p: ArrayLike, method: Method | str, h: float) -> float:
-        """φ(p, q), the quadratic form that the steps of a method conserve (Proposition 7 of the quadratic paper).
-
-        Parameters
-        ----------
-        q, p : array_like, shape (n,)
-            One state.
-        method : str or method
-            A symmetric member PsNrQu.
-        h : float
-            The step.
-
-        Raises
-        ------
-        ValueError
-            The system is damped, or the method is not a symmetric member.
-        """
+        """φ(p, q), the quadratic form that the steps of a symmetric method conserve; see `la.linear.Propagator`."""
         return self.propagator(method, h).conserved(q, p)
 
     def modes(self, k: int | None = None) -> Modes:
@@ -460,12 +370,6 @@ class Quadratic(Usual):
         ----------
         k : int, optional
             How many. Without `k` all: of dense systems, and of sparse ones up to 1500 unknowns.
-
-        Examples
-        --------
-        >>> import leastaction as la
-        >>> la.Quadratic([1.0, 1.0], [4.0, 9.0]).modes().omega
-        array([2., 3.])
         """
         if k is None or (self.n <= ALL_MODES and 0 < k <= self.n):
             found = self._all_modes
@@ -503,20 +407,9 @@ class Quadratic(Usual):
         """The highest frequency, in radians per unit of time. It is computed when it is asked for."""
         return float(self.modes().omega[-1]) if self.n <= ALL_MODES else highest_frequency(self)
 
+    @documented("method")
     def stable_step(self, method: Method | str) -> float:
-        """The h below which every step of a method is stable on the system without damping; inf if all are.
-
-        Parameters
-        ----------
-        method : str or method
-            The method.
-
-        Examples
-        --------
-        >>> import leastaction as la
-        >>> la.Quadratic([1.0], [4.0]).stable_step("verlet")
-        1.0
-        """
+        """The h below which every step of a method is stable on the system without damping; inf if all are."""
         limit = stable_intervals(by_name(method))[0][1]
         return limit / self.omega_max if np.isfinite(limit) and self.omega_max > 0 else float("inf")
 
@@ -529,11 +422,6 @@ class Quadratic(Usual):
             The start.
         t : number or array_like
             One time, or many.
-
-        Raises
-        ------
-        ValueError
-            The system has damping or a load.
         """
         if self.C is not None or self.f is not None:
             raise ValueError("the exact motion is known for M q̈ + K q = 0 only; this system has damping or a load")

@@ -10,20 +10,6 @@ from leastaction.methods.registry import ALIASES, family, method, with_branch
 from leastaction.methods.rk4 import Form, RungeKutta4, rk4
 
 __all__ = [
-    "ALIASES",
-    "Branch",
-    "Composition",
-    "Form",
-    "Galerkin",
-    "LinearForm",
-    "Method",
-    "RungeKutta4",
-    "Table",
-    "compose",
-    "family",
-    "galerkin",
-    "method",
-    "require_member",
-    "rk4",
-    "with_branch",
-]
+    "ALIASES", "Branch", "Composition", "Form", "Galerkin", "LinearForm", "Method", "RungeKutta4", "Table",
+    "compose", "family", "galerkin", "method", "require_member", "rk4", "with_branch",
+]  # fmt: skip

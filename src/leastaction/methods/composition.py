@@ -46,24 +46,14 @@ MOST_FACTORS = 250
 _SEEDS = {
     "yoshida6": ("0.78451361047755726382", "0.23557321335935813368", "-1.17767998417887100695"),
     "yoshida8": (
-        "0.91484424622974",
-        "0.253693336566229",
-        "-1.44485223686048",
-        "-0.158240635368243",
-        "1.93813913762276",
-        "-1.96061023297549",
-        "0.102799849391985",
+        "0.91484424622974", "0.253693336566229", "-1.44485223686048", "-0.158240635368243", "1.93813913762276",
+        "-1.96061023297549", "0.102799849391985",
     ),
     "suzuki8": (
-        "0.74167036435061295345",
-        "-0.40910082580003159400",
-        "0.19075471029623837995",
-        "-0.57386247111608226666",
-        "0.29906418130365592384",
-        "0.33462491824529818378",
-        "0.31529309239676659663",
+        "0.74167036435061295345", "-0.40910082580003159400", "0.19075471029623837995", "-0.57386247111608226666",
+        "0.29906418130365592384", "0.33462491824529818378", "0.31529309239676659663",
     ),
-}
+}  # fmt: skip
 _SIX: tuple[Word, ...] = ((3,), (5,), (1, 1, 3))
 _EIGHT: tuple[Word, ...] = (*_SIX, (7,), (1, 1, 5), (1, 3, 3), (1, 1, 1, 1, 3))
 _SOURCES = {
@@ -80,6 +70,7 @@ KNOWN = {
 }
 
 
+@documented()
 @dataclass(frozen=True)
 class Composition(Method):
     """Steps of one method, of lengths γ_j h, one after the other. `la.compose` makes it.
@@ -88,12 +79,7 @@ class Composition(Method):
     ----------
     base : method
         The method whose steps are done.
-    name : str
-        Such as "yoshida(P1N2Q2Lob)".
-    order : int
-        The order that the factors give.
-    symmetric : bool
-        Whether a step of −h undoes a step of h.
+    {method_facts}
     count : int
         How many steps of the innermost method one step is.
 
@@ -113,7 +99,6 @@ class Composition(Method):
 
     @property
     def root(self) -> Galerkin:
-        """The method whose steps are done."""
         return require_member(self.base.root, "a composition")
 
     @documented("digits_correct")
@@ -134,7 +119,6 @@ class Composition(Method):
 
     @property
     def text(self) -> str:
-        """The text from which `la.method` makes the composition again."""
         if self.known:
             return f"{self.known}({self.base.text})"
         numbers = ", ".join(map(to_text, self.given))
@@ -162,11 +146,12 @@ class Composition(Method):
 
     def found_order(self) -> int:
         """The degree up to which all words have the coefficients of the exact motion."""
-        letters = _letters(self.root)
+        letters = (1, *range(self.root.order + 1, HIGHEST + 1, 2 if self.root.symmetric else 1))  # degrees i of the X_i
         with mpmath_digits(DIGITS + 20):
             found = _product(self.factors(DIGITS), letters, HIGHEST)
             near = ROUNDED if self._rounded else mpmath.mpf(10) ** -DIGITS
-            wrong = [sum(word) for word, value in found.items() if abs(value - _exact(word)) > near]
+            wanted = {word: mpmath.mpf(set(word) <= {1}) / math.factorial(len(word)) for word in found}  # of exp(X_1)
+            wrong = [sum(word) for word, value in found.items() if abs(value - wanted[word]) > near]
         return min(wrong, default=HIGHEST + 1) - 1
 
     @property
@@ -183,7 +168,7 @@ class Composition(Method):
 
 
 def compose(method: Any, factors: str | Sequence[Any]) -> Composition:
-    """Do steps of a method of lengths γ_1 h, …, γ_m h, one after the other, as one step.
+    """Do steps of a method of lengths γ_1 h, …, γ_m h, one after the other, as one step. The order is found from γ.
 
     Parameters
     ----------
@@ -193,16 +178,6 @@ def compose(method: Any, factors: str | Sequence[Any]) -> Composition:
         Numbers γ_j that sum to one, exact or floats. Or a name: "yoshida" (the triple jump) and "suzuki" (five steps)
         raise the order of a symmetric method by two; "yoshida6", "yoshida8" and "suzuki8" are for methods of order
         two.
-
-    Returns
-    -------
-    Composition
-        Its order is found from the factors.
-
-    Raises
-    ------
-    ValueError
-        The factors do not sum to one, or do not suit the method.
 
     Examples
     --------
@@ -300,12 +275,6 @@ def _solved(name: str, digits: int) -> tuple[Any, ...]:
         return tuple(whole(list(half)))
 
 
-def _letters(root: Galerkin) -> tuple[int, ...]:
-    """The degrees i of the X_i."""
-    p = root.order
-    return (1, *range(p + 1, HIGHEST + 1, 2 if root.symmetric else 1))
-
-
 def _product(factors: Sequence[Any], letters: Sequence[int], highest: int) -> Series:
     """The coefficients of all words up to a degree in exp(Σ γ_1^i X_i) … exp(Σ γ_m^i X_i)."""
     words = _words(tuple(letters), highest)
@@ -322,11 +291,6 @@ def _words(letters: tuple[int, ...], highest: int) -> tuple[Word, ...]:
     for word in found:
         found += [(*word, i) for i in letters if sum(word) + i <= highest]
     return tuple(found)
-
-
-def _exact(word: Word) -> Any:
-    """The coefficient of a word in exp(X_1)."""
-    return mpmath.mpf(set(word) <= {1}) / math.factorial(len(word))
 
 
 def _short(x: Any) -> str:

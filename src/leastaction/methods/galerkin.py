@@ -24,6 +24,7 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.docstrings import documented
 from leastaction.methods.linear_form import LinearForm, of_polynomial
 from leastaction.methods.protocol import Branch, Method
 from leastaction.methods.quadrature import (
@@ -101,12 +102,13 @@ class Table:
         return l, dl
 
 
+@documented()
 @dataclass(frozen=True)
 class Galerkin(Method):
     """A member PsNrQu of the Galerkin family: degree s, r quadrature nodes, quadrature order u.
 
-    It is symplectic, has order min(2s, u), and is symmetric in time if its rule is. `la.method` and `la.galerkin` make
-    it.
+    It is symplectic, of order min(2s, u) (section 5 of the paper), and symmetric in time if its rule is (Theorem 4.9).
+    `la.method` and `la.galerkin` make it.
 
     Attributes
     ----------
@@ -114,12 +116,7 @@ class Galerkin(Method):
         Degree of the polynomials.
     rule : Quadrature
         The quadrature rule.
-    name : str
-        Its name in the literature.
-    order : int
-        min(2s, u), which the Galerkin paper's section 5 and this project's tests measure.
-    symmetric : bool
-        Whether a step of −h undoes a step of h.
+    {method_facts}
     branch : {"followed", "any"}
         The equations of a coarse step have several roots. "followed" is the root that is connected with h → 0; "any"
         is the root that Newton's iteration finds.
@@ -166,7 +163,6 @@ class Galerkin(Method):
 
     @property
     def text(self) -> str:
-        """The text from which `la.method` makes it again: its name, then nodes and weights of one's own."""
         own = "" if self.branch == "followed" else ", any branch"
         return f"P{self.s}N{self.rule.r}Q{self.rule.order}{self.rule.text}{own}"
 
@@ -194,7 +190,8 @@ class Galerkin(Method):
 
 
 def galerkin(s: int, rule: Quadrature) -> Galerkin:
-    """The member of the family with polynomials of degree s and this quadrature rule.
+    """The member of the family with polynomials of degree s and this quadrature rule of order u: it has order
+    min(2s, u).
 
     Parameters
     ----------
@@ -202,16 +199,6 @@ def galerkin(s: int, rule: Quadrature) -> Galerkin:
         Degree of the polynomials, at least 1.
     rule : Quadrature
         A rule with r ≥ s nodes, as from `la.gauss`, `la.lobatto` or `la.rule`.
-
-    Returns
-    -------
-    Galerkin
-        A method of order min(2s, u), u being the order of the rule.
-
-    Raises
-    ------
-    ValueError
-        The rule has too few nodes for the degree, or a rule of one's own does not integrate velocities exactly.
 
     Examples
     --------

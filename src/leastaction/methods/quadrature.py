@@ -222,7 +222,8 @@ READY: dict[str, Callable[[int], Quadrature]] = {
 
 
 def rule(c: Sequence[Any], b: Sequence[Any], name: str = "Own") -> Quadrature:
-    """A quadrature rule of one's own: ∫₀¹ f ≈ Σ_i b_i f(c_i).
+    """A quadrature rule of one's own: ∫₀¹ f ≈ Σ_i b_i f(c_i). Its order u is the number of moments that agree,
+    Σ_i b_i c_i^k = 1/(k + 1) for k < u.
 
     Parameters
     ----------
@@ -232,16 +233,6 @@ def rule(c: Sequence[Any], b: Sequence[Any], name: str = "Own") -> Quadrature:
         binary numbers.
     name : str, default "Own"
         Letters that stand in the names of methods with this rule.
-
-    Returns
-    -------
-    Quadrature
-        Its order u is the number of moments that agree: Σ_i b_i c_i^k = 1/(k + 1) for k < u.
-
-    Raises
-    ------
-    ValueError
-        The weights do not sum to one, or nodes are equal or outside the step.
 
     Examples
     --------

@@ -70,11 +70,6 @@ def method(name: str | Method) -> Method:
         An alias such as "simpson", a member of the family such as "P3N4Q6Lob", or a composition such as
         "yoshida(P1N2Q2Lob)". A method is returned as it is.
 
-    Raises
-    ------
-    ValueError
-        No method has this name. The message names the nearest ones.
-
     Examples
     --------
     >>> import leastaction as la

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import flint
 import mpmath
@@ -16,27 +16,24 @@ _precision = threading.RLock()
 
 
 @contextmanager
-def flint_bits(bits: int) -> Iterator[None]:
+def _flint(setting: str, value: int) -> Iterator[None]:
+    with _precision:
+        before = getattr(flint.ctx, setting)
+        setattr(flint.ctx, setting, value)
+        try:
+            yield
+        finally:
+            setattr(flint.ctx, setting, before)
+
+
+def flint_bits(bits: int) -> AbstractContextManager[None]:
     """Inside, flint works with this many bits."""
-    with _precision:
-        before = flint.ctx.prec
-        flint.ctx.prec = bits
-        try:
-            yield
-        finally:
-            flint.ctx.prec = before
+    return _flint("prec", bits)
 
 
-@contextmanager
-def flint_terms(count: int) -> Iterator[None]:
+def flint_terms(count: int) -> AbstractContextManager[None]:
     """Inside, flint cuts series after this many terms."""
-    with _precision:
-        before = flint.ctx.cap
-        flint.ctx.cap = count
-        try:
-            yield
-        finally:
-            flint.ctx.cap = before
+    return _flint("cap", count)
 
 
 @contextmanager

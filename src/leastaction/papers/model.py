@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Decimal
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from importlib import resources
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,6 +24,19 @@ class Options:
     full: bool = False
     digits: int | None = None
     tick: Callable[[int, int], None] = lambda done, total: None
+
+
+Published = dict[tuple[Any, ...], tuple[str, ...]]
+
+
+def published(table: str) -> Published:
+    """The numbers of a table as printed, by the name of the row, in which whole numbers are int."""
+    text = resources.files("leastaction.papers").joinpath("published.txt").read_text(encoding="utf-8")
+    found: Published = {}
+    for row in text.split(f"[{table}]\n")[1].split("\n\n")[0].splitlines():
+        *name, numbers = row.split(" | ")
+        found[tuple(int(part) if part.isdigit() else part for part in name)] = tuple(numbers.split())
+    return found
 
 
 @dataclass(frozen=True)
@@ -163,11 +177,7 @@ class Kind(StrEnum):
     REMARK = "remark"
 
 
-KINDS = {
-    Kind.MISPRINT: "misprints proved",
-    Kind.AS_READ: "as read, perhaps lost in reading",
-    Kind.REMARK: "remarks",
-}
+KINDS = {Kind.MISPRINT: "misprints proved", Kind.AS_READ: "as read, perhaps lost in reading", Kind.REMARK: "remarks"}
 
 
 @dataclass(frozen=True)
@@ -185,9 +195,15 @@ class Erratum:
     either: str = ""
 
 
-def erratum(kind: Kind, place: str, says: str, should: str, either: str = "") -> Callable[[Callable[[], str]], Erratum]:
-    """What a function gives evidence for."""
-    return lambda evidence: Erratum(kind, place, says, should, evidence, either)
+def _of_kind(kind: Kind) -> Callable[..., Callable[[Callable[[], str]], Erratum]]:
+    def told(place: str, says: str, should: str, either: str = "") -> Callable[[Callable[[], str]], Erratum]:
+        """What a function gives evidence for."""
+        return lambda evidence: Erratum(kind, place, says, should, evidence, either)
+
+    return told
+
+
+misprint, as_read, remark = map(_of_kind, Kind)
 
 
 @dataclass(frozen=True)

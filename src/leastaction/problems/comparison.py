@@ -10,15 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leastaction.errors import StepFailed, measuring
 from leastaction.integrate import integrate
+from leastaction.numbers.arrays import FloatArray
 from leastaction.problems.problem import Problem
 from leastaction.results.looks import look
 from leastaction.systems.projection import look_at_constraints
-
-FloatArray = NDArray[np.float64]
 
 METHOD = "P8N8Q16Gau"
 FEWEST, MOST = 250, 64_000  # steps
@@ -29,20 +27,16 @@ AGREE = 1e-13  # of the largest coordinate, or velocity
 class Comparison:
     """A published state and ours at the same time.
 
-    names       of the coordinates, and of their velocities
-    published   q and v, (2n,)
-    ours        by `steps` steps of METHOD
-    half        by half as many
     checks      what holds of the exact motion, and by how much each state misses it: name, published, ours
     """
 
     problem: Problem
     t: float
     steps: int
-    names: tuple[str, ...]
-    published: FloatArray
-    ours: FloatArray
-    half: FloatArray
+    names: tuple[str, ...]  # of the coordinates, and of their velocities
+    published: FloatArray  # q and v, (2n,)
+    ours: FloatArray  # by `steps` steps of METHOD
+    half: FloatArray  # by half as many
     checks: tuple[tuple[str, float, float], ...]
 
 

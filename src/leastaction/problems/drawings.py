@@ -40,15 +40,6 @@ def planet(q: Any) -> Any:
     return [(0, 0), (q[0], q[1])], []
 
 
-def particle(q: Any) -> Any:
-    return [(q[0], q[1])]
-
-
-def falling(q: Any) -> Any:
-    """A body below the place where q = 0."""
-    return [(0, 0), (0, -q[0])], [(0, 1, "thread")]
-
-
 def henon_heiles(q: Any) -> Any:
     """The star, and the triangle that bounds it for H = 1/6."""
     a = math.sqrt(3) / 2
@@ -76,11 +67,6 @@ def bodies(dimensions: int) -> Any:
     )
 
 
-def satellite(q: Any, mu: Any) -> Any:
-    """The earth, the moon, and what moves between them."""
-    return [(-mu, 0), (1 - mu, 0), (q[0], q[1])], []
-
-
 def hoop(t: Any, q: Any, R: Any, Omega: Any) -> Any:
     """The hoop, and the bead on it."""
     c, s = np.cos(Omega * t), np.sin(Omega * t)
@@ -95,10 +81,6 @@ def loops(q: Any, l: Any) -> Any:
     ground, ends = [(i * l, 0) for i in range(size)], [(q[2 * i], q[2 * i + 1]) for i in range(size)]
     links = [(i, size + i) for i in range(size)] + [(size + i, size + i + 1) for i in range(size - 1)]
     return ground + ends, links
-
-
-def slider(q: Any) -> Any:
-    return [(0, 0), (q[0], q[1]), (q[2], 0)]
 
 
 def chain(q: Any) -> Any:
@@ -130,10 +112,6 @@ def cart(q: Any, l: Any) -> Any:
     return [*box, *pole, (-4 * l, -d), (4 * l, -d)], links
 
 
-def nutation(q: Any) -> Any:
-    return [(0, 0), (np.sin(q[0]), np.cos(q[0]))]
-
-
 _SI: dict[str, Any] = {"t": "s", "q": "m", "p": "kg m/s", "energy": "J"}
 _SI_ANGLES: dict[str, Any] = {"t": "s", "q": "rad", "p": "kg m²/s", "energy": "J"}
 
@@ -155,10 +133,10 @@ LOOKS: dict[str, Look] = {
     "andrews-squeezer": _look(
         squeezer, "β Θ γ Φ δ Ω ε", "p_β p_Θ p_γ p_Φ p_δ p_Ω p_ε", trails=(2,), angles=tuple(range(7)), units=_SI_ANGLES
     ),
-    "arenstorf": _look(satellite, "x y", trails=(2,)),
+    "arenstorf": _look(lambda q, mu: ([(-mu, 0), (1 - mu, 0), (q[0], q[1])], []), "x y", trails=(2,)),
     "cart-pole": _look(cart, "x θ", "p p_θ", trails=(5,), angles=(1,), units={"t": "s", "energy": "J"}),
     "chain": _look(chain, _points(5), trails=(5,), units=_SI),
-    "charged-particle": _look(particle, "x y"),
+    "charged-particle": _look(lambda q: [(q[0], q[1])], "x y"),
     "damped-driven-pendulum": _look(
         pendulum, "θ", "p", angles=(0,), units={"q": "rad"}, period=lambda w: 2 * math.pi / w["omega"]
     ),
@@ -175,7 +153,9 @@ LOOKS: dict[str, Look] = {
     "kepler-galerkin": _look(planet, "x y", trails=(1,)),
     "lagrange-top": _TOP,
     "lagrange-top-cusps": _TOP,
-    "lagrange-top-cusps-reduced": _look(nutation, "θ", "p_θ", units={"q": "rad"}),
+    "lagrange-top-cusps-reduced": _look(
+        lambda q: [(0, 0), (np.sin(q[0]), np.cos(q[0]))], "θ", "p_θ", units={"q": "rad"}
+    ),
     "linear-double-pendulum": _TWO_RODS,
     "n-four-bar": _look(loops, _points(2), units=_SI),
     "outer-solar-system": _look(
@@ -184,9 +164,9 @@ LOOKS: dict[str, Look] = {
     "pendulum": _look(pendulum, "θ", "p", angles=(0,), units={"q": "rad"}),
     "pendulum-cartesian": _look(lambda q: [(0, 0), (q[0], q[1])], "x y", units=_SI),
     "pleiades": _look(bodies(2), _points(7), trails=tuple(range(7))),
-    "quadratic-drag": _look(falling, "x", "p", units=_SI),
+    "quadratic-drag": _look(lambda q: ([(0, 0), (0, -q[0])], [(0, 1, "thread")]), "x", "p", units=_SI),
     "rotating-hoop": _look(hoop, "x y z", trails=(0,), units=_SI),
-    "slider-crank": _look(slider, "x y X", units=_SI),
+    "slider-crank": _look(lambda q: [(0, 0), (q[0], q[1]), (q[2], 0)], "x y X", units=_SI),
     "spherical-pendulum": _look(lambda q: [(0, 0, 0), (q[0], q[1], q[2])], "x y z", trails=(1,), units=_SI),
     "van-der-pol": _look(spring, "x", "p"),
     **{
@@ -207,12 +187,13 @@ def find(system: Any) -> Look | None:
 @cache
 def _known(name: str) -> tuple[str, Look]:
     from leastaction.problems import get
+    from leastaction.problems.problem import Formula
 
     problem = get(name)
     kept = {
         name.replace("-", " "): partial(_value, invariant.formula)
         for name, invariant in problem.invariants.items()
-        if name != "energy"
+        if isinstance(invariant, Formula)
     }
     return problem.system.digest, replace(LOOKS[name], title=problem.title, invariants=kept)
 

@@ -51,7 +51,7 @@ start has grown by some 10⁵ after one period (Hairer, Nørsett, Wanner 1993, s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -61,14 +61,10 @@ import sympy as sp
 
 from leastaction.numbers.formulas import Arithmetic
 from leastaction.numbers.symbolic import symbolic, symbolic_vector
-from leastaction.problems.problem import Data, ExactMotion, Number, Parts, Positive, Vector, catalogued
+from leastaction.problems.problem import Data, ExactMotion, Number, Parts, Positive, Vector, catalogued, listed
 
 BOUND = "A particle attracted by a fixed centre with the force k/r²; a bound orbit is an ellipse."
 KEPLER = "Ober-Blöbaum and Saake 2014, section 5.2, eq. (5.3)"
-
-
-def kepler_lagrangian(q: Any, v: Any, k: Any) -> Any:
-    return 0.5 * np.sum(v**2) + k / np.sqrt(np.sum(q**2))
 
 
 @catalogued("Kepler problem", BOUND, KEPLER)
@@ -109,13 +105,12 @@ def _kepler(n: int, k: Any, a: Any, e: Any, i: Any, q0: Any, p0: Any) -> Parts:
         _check_bound(k, q0, p0)
     around = {f"-{axis}": i for i, axis in enumerate("xyz")} if n == 3 else {"": 2}
     return Parts(
-        lagrangian=kepler_lagrangian,
+        lagrangian=lambda q, v, k: 0.5 * np.sum(v**2) + k / np.sqrt(np.sum(q**2)),
         q0=q0,
         p0=p0,
         params={"k": k},
         settings=settings,
         invariants={
-            "energy": kepler_energy,
             **{f"angular-momentum{axis}": lambda *at, i=i: _cross(*at[2:])[i] for axis, i in around.items()},
             **{f"laplace-runge-lenz-{axis}": lambda *at, i=i: lenz(*at)[i] for i, axis in enumerate("xyz"[:n])},
         },
@@ -130,10 +125,6 @@ def _check_bound(k: Any, q0: Any, p0: Any) -> None:
         raise ValueError(f"q0 = {q0}, p0 = {p0} is not a bound orbit: ½p² − k/r ≥ 0. Take a smaller momentum")
     if not any(sp.simplify(x) for x in _cross(q0, p0)):
         raise ValueError(f"q0 = {q0} and p0 = {p0} are parallel: the orbit falls into the centre")
-
-
-def kepler_energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    return _dot(p, p) / 2 - c.k / x.sqrt(_dot(q, q))
 
 
 def lenz(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
@@ -213,20 +204,11 @@ def attraction(q: Any, v: Any, G: Any, masses: Sequence[Any], dimensions: int) -
     )
 
 
-def invariants(masses: Callable[[Any], tuple[Any, Sequence[Any]]], dimensions: int) -> dict[str, Any]:
-    """Energy, momenta and angular momenta as Problem takes them; `masses` reads G and the masses off the parameters."""
+def invariants(dimensions: int) -> dict[str, Any]:
+    """Momenta and angular momenta as Problem takes them."""
 
     def bodies(z: Any) -> list[Any]:
         return [z[i : i + dimensions] for i in range(0, len(z), dimensions)]
-
-    def energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-        G, m = masses(c)
-        Q = bodies(q)
-        kinetic = sum(sum(y**2 for y in each) / (2 * mi) for each, mi in zip(bodies(p), m, strict=True))
-        return kinetic - G * sum(
-            m[i] * m[j] / x.sqrt(sum((a - b) ** 2 for a, b in zip(Q[i], Q[j], strict=True)))
-            for i, j in combinations(range(len(m)), 2)
-        )
 
     def momentum(axis: int) -> Any:
         return lambda x, c, q, p: sum(p[axis::dimensions])
@@ -234,58 +216,13 @@ def invariants(masses: Callable[[Any], tuple[Any, Sequence[Any]]], dimensions: i
     def angular_momentum(a: int, b: int) -> Any:
         return lambda x, c, q, p: sum(Q[a] * P[b] - Q[b] * P[a] for Q, P in zip(bodies(q), bodies(p), strict=True))
 
-    found: dict[str, Any] = {"energy": energy}
-    found |= {f"momentum-{axis}": momentum(k) for k, axis in enumerate("xyz"[:dimensions])}
+    found = {f"momentum-{axis}": momentum(k) for k, axis in enumerate("xyz"[:dimensions])}
     if dimensions == 2:
         return found | {"angular-momentum": angular_momentum(0, 1)}
     return found | {f"angular-momentum-{axis}": angular_momentum(*plane) for axis, plane in PLANES.items()}
 
 
 EQUAL, PYTHAGOREAN = (1, 1, 1), (3, 4, 5)
-# a, b and T of the orbits that begin in a row.
-IN_A_ROW = {
-    "butterfly": ("0.3068934204643792258356661312786", "0.1255065670152831518459733639392",
-                  "6.234674838727808775392912565379"),
-    "moth": ("0.4644451728180666818221407827175", "0.3960600146528147819278081482380",
-             "14.89430517504212372266816894112"),
-    "yin-yang": ("0.5139385374603281043296234925746", "0.3047359193468461147514074061212",
-                 "17.32883401861623713767496459188"),
-}  # fmt: skip
-# q and p of the Pythagorean problem at t = 3, after the first close pass.
-PYTHAGOREAN_AT_3 = (
-    ("0.37119923299594228", "-0.0854782316465062754", "-1.45387091903911382",
-     "0.0377234960418016068", "0.940377195433725686", "0.0211081421544624798"),
-    ("2.81520557245892374", "-10.5308222993715223", "0.442013721899516021",
-     "2.62572215477972295", "-3.25721929435843976", "7.90510014459179934"),
-)  # fmt: skip
-
-# Of the masses 3 and 4; the mass 5 is where the centre of mass stays at rest.
-LATER = (
-    (10, ("0.7784804101380854931090928104211614736434803", "0.1413923002900861686167927708724562554154744",
-         "-2.0250924779781985861603583754525798173646470", "0.0972193841460583965024714916513109209603540")),
-    (20, ("3.0042926366963992054477232424173616099578247", "0.5119252350246858655976826453423301256919132",
-         "-1.3886265375108953924555291859798279953316177", "-0.4704760502527221681279461508363538462388880")),
-    (30, ("0.856340498897316071067973568378090240495124", "2.287093663696249937070844641159650904656594",
-         "-0.877983879031849956839638775981797656676210", "-0.865963827715747153360836084184356111367020")),
-    (40, ("-0.62200369180109712225625074534529391035883", "1.85831815789977275285740531263585895575272",
-         "0.17354455681643980011214821163693478969674", "-2.36841044328316416792227128984882159291398")),
-    (50, ("-2.70146140926552472522371055415103815343", "-3.79722268272244799632575404802190171234",
-         "1.50593819242068106663534704026482942920", "0.96081342493837606430765139207822819395")),
-    (60, ("0.743807500118082915421967315020206950", "1.939947951094863299431044540122341620",
-         "0.264010334686256538944149612397817494", "-0.731624394869963716818894950601199127")),
-    (70, ("6.93346359901188729033469620354888062", "20.26180430595171413836723483042258020",
-         "-2.00300600260598408676059458655022570", "-6.87246343582454484560749771681920350")),
-)  # fmt: skip
-
-
-def equal_masses(q: Any, v: Any) -> Any:
-    return attraction(q, v, 1, EQUAL, 2)
-
-
-def pythagorean_masses(q: Any, v: Any) -> Any:
-    return attraction(q, v, 1, PYTHAGOREAN, 2)
-
-
 # Of the figure eight: places of the first body, velocity of the third, which is at the centre, and the period.
 EIGHT = ("0.97000435669734", "-0.24308753153583", "-0.93240737144104", "-0.86473146092102", "6.32591398292621")
 
@@ -304,19 +241,19 @@ ROWS = "Šuvakov and Dmitrašinović 2013"
 @catalogued("Butterfly", ROW.format("butterfly"), ROWS)
 def butterfly() -> Parts:
     """The orbit I.A.1 of Šuvakov and Dmitrašinović."""
-    return _in_a_row(*IN_A_ROW["butterfly"])
+    return _in_a_row("butterfly")
 
 
 @catalogued("Moth", ROW.format("moth"), ROWS)
 def moth() -> Parts:
     """The orbit I.B.1 of Šuvakov and Dmitrašinović."""
-    return _in_a_row(*IN_A_ROW["moth"])
+    return _in_a_row("moth")
 
 
 @catalogued("Yin-yang", ROW.format("yin-yang"), ROWS)
 def yin_yang() -> Parts:
     """The orbit II.C.2a of Šuvakov and Dmitrašinović."""
-    return _in_a_row(*IN_A_ROW["yin-yang"])
+    return _in_a_row("yin-yang")
 
 
 @catalogued(
@@ -326,52 +263,38 @@ def yin_yang() -> Parts:
 )
 def pythagorean() -> Parts:
     """Masses 3, 4, 5 at rest at the corners of a triangle with these sides."""
+    after = listed("pythagorean: q and p at t = 3, after the first close pass")
     return Parts(
-        lagrangian=pythagorean_masses,
+        lagrangian=lambda q, v: attraction(q, v, 1, PYTHAGOREAN, 2),
         q0=(1, 3, -2, -1, 1, -1),
         p0=(0,) * 6,
-        invariants=invariants(lambda c: (1, PYTHAGOREAN), 2),
+        invariants=invariants(2),
         period=1,
         period_of="about the time in which the bodies fall towards each other; the motion has none",
-        reference=(3, *PYTHAGOREAN_AT_3),
-        places=tuple((t, _with_the_third(tuple(map(symbolic, q)))) for t, q in LATER),
+        reference=(3, after[:6], after[6:]),
+        places=tuple((t, _with_the_third(t)) for t in range(10, 80, 10)),
     )
 
 
-def _with_the_third(q: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The places of the masses 3, 4 and 5 from those of the first two."""
+def _with_the_third(t: int) -> tuple[Any, ...]:
+    """The places of the masses 3, 4 and 5 at this time; the mass 5 is where the centre of mass stays at rest."""
+    q = tuple(map(symbolic, listed(f"pythagorean: q of the masses 3 and 4 at t = {t}")))
     return (*q, *(-(3 * q[k] + 4 * q[k + 2]) / 5 for k in range(2)))
 
 
-def _in_a_row(*numbers: str) -> Parts:
-    a, b, period = (symbolic(number) for number in numbers)
+def _in_a_row(name: str) -> Parts:
+    a, b, period = map(symbolic, listed(f"{name}: a, b and T"))
     return _closed((-1, 0, 1, 0, 0, 0), (a, b, a, b, -2 * a, -2 * b), period)
 
 
 def _closed(q0: Any, p0: Any, period: Any) -> Parts:
     orbit = {"q0": q0, "p0": p0, "period": period, "reference": (period, q0, p0)}
-    return Parts(lagrangian=equal_masses, invariants=invariants(lambda c: (1, EQUAL), 2), **orbit)
+    return Parts(lagrangian=lambda q, v: attraction(q, v, 1, EQUAL, 2), invariants=invariants(2), **orbit)
 
 
 STAR_MASSES = tuple(range(1, 8))
 STAR_PLACES = (3, 3, 3, -3, -1, 2, -3, 0, 2, 0, -2, -4, 2, 4)
 STAR_SPEEDS = (0, 0, 0, 0, 0, 0, 0, "-5/4", 0, 1, "7/4", 0, "-3/2", 0)
-
-# x_1 … x_7, y_1 … y_7 and their velocities at t = 3.
-STARS_AT_3 = """
- 0.3706139143970502  3.237284092057233  -3.222559032418324   0.6597091455775310
- 0.3425581707156584  1.562172101400631  -0.7003092922212495
--3.943437585517392  -3.271380973972550   5.225081843456543  -2.590612434977470
- 1.198213693392275  -0.2429682344935824  1.091449240428980
- 3.417003806314313   1.354584501625501  -2.590065597810775   2.025053734714242
--1.155815100160448  -0.8072988170223021  0.5952396354208710
--3.741244961234010   0.3773459685750630  0.9386858869551073  0.3667922227200571
--0.3474046353808490  2.344915448180937  -1.947020434263292
-"""
-
-
-def seven_stars(q: Any, v: Any) -> Any:
-    return attraction(q, v, 1, STAR_MASSES, 2)
 
 
 @catalogued(
@@ -382,13 +305,15 @@ def seven_stars(q: Any, v: Any) -> Any:
 def pleiades(q0: Vector = STAR_PLACES, v0: Vector = STAR_SPEEDS) -> Parts:
     """From the places q0 with the velocities v0, each of 14 numbers, star after star."""
     usual = all(x == symbolic(y) for x, y in zip(q0 + v0, STAR_PLACES + STAR_SPEEDS, strict=True))
-    x, y, vx, vy = ([symbolic(number) for number in STARS_AT_3.split()[7 * k : 7 * k + 7]] for k in range(4))
+    x, y, vx, vy = np.reshape(
+        [symbolic(number) for number in listed("pleiades: x, y and their velocities at t = 3")], (4, 7)
+    )
     place = tuple(z for pair in zip(x, y, strict=True) for z in pair)
     push = tuple(m * z for m, *pair in zip(STAR_MASSES, vx, vy, strict=True) for z in pair)
     return Parts(
-        lagrangian=seven_stars,
+        lagrangian=lambda q, v: attraction(q, v, 1, STAR_MASSES, 2),
         p0=tuple(STAR_MASSES[k // 2] * v for k, v in enumerate(v0)),
-        invariants=invariants(lambda c: (1, STAR_MASSES), 2),
+        invariants=invariants(2),
         period="3/20",
         reference=(3, place, push) if usual else None,
         period_of="a twentieth of the usual interval, about the time in which stars pass; the motion has none",
@@ -403,24 +328,7 @@ PLANET_MASSES = {
     "neptune": "0.0000517759138449",
     "pluto": "1/130000000",
 }
-# fmt: off
-PLANET_PLACES = (
-    0, 0, 0,
-    "-3.5023653", "-3.8169847", "-1.5507963",
-    "9.0755314", "-3.0458353", "-1.6483708",
-    "8.3101420", "-16.2901086", "-7.2521278",
-    "11.4707666", "-25.7294829", "-10.8169456",
-    "-15.5387357", "-25.2225594", "-3.1902382",
-)
-PLANET_SPEEDS = (
-    0, 0, 0,
-    "0.00565429", "-0.00412490", "-0.00190589",
-    "0.00168318", "0.00483525", "0.00192462",
-    "0.00354178", "0.00137102", "0.00055029",
-    "0.00288930", "0.00114527", "0.00039677",
-    "0.00276725", "-0.00170702", "-0.00136504",
-)
-# fmt: on
+PLANET_PLACES, PLANET_SPEEDS = (listed(f"outer solar system: {what}") for what in ("places", "speeds"))
 
 
 def sun_and_planets(
@@ -435,22 +343,17 @@ def sun_and_planets(
     "E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration, second edition, 2006, I.2.4, Table 2.2",
 )
 def outer_solar_system(
-    G: Positive = "2.95912208286e-4",
-    sun: Positive = PLANET_MASSES["sun"],
-    jupiter: Positive = PLANET_MASSES["jupiter"],
-    saturn: Positive = PLANET_MASSES["saturn"],
-    uranus: Positive = PLANET_MASSES["uranus"],
-    neptune: Positive = PLANET_MASSES["neptune"],
-    pluto: Positive = PLANET_MASSES["pluto"],
-    q0: Vector = PLANET_PLACES,
-    v0: Vector = PLANET_SPEEDS,
-) -> Parts:
+    G: Positive = "2.95912208286e-4", sun: Positive = PLANET_MASSES["sun"],
+    jupiter: Positive = PLANET_MASSES["jupiter"], saturn: Positive = PLANET_MASSES["saturn"],
+    uranus: Positive = PLANET_MASSES["uranus"], neptune: Positive = PLANET_MASSES["neptune"],
+    pluto: Positive = PLANET_MASSES["pluto"], q0: Vector = PLANET_PLACES, v0: Vector = PLANET_SPEEDS,
+) -> Parts:  # fmt: skip
     """From the places q0 with the velocities v0, each of 18 numbers, body after body."""
     masses = (sun, jupiter, saturn, uranus, neptune, pluto)
     return Parts(
         lagrangian=sun_and_planets,
         p0=tuple(m * v0[3 * i + k] for i, m in enumerate(masses) for k in range(3)),
-        invariants=invariants(lambda c: (c.G, [getattr(c, name) for name in PLANET_MASSES]), 3),
+        invariants=invariants(3),
         period=_period(G * (sun + jupiter), q0, v0),
         period_of="the ellipse that Jupiter would follow if there were no other planets; the motion has none",
     )
@@ -474,12 +377,6 @@ def earth_and_moon(q: Any, v: Any, mu: Any) -> Any:
     return 0.5 * np.sum(v**2) + turning + (1 - mu) / np.sqrt(earth) + mu / np.sqrt(moon)
 
 
-def jacobi_energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    speed = (p[0] + q[1]) ** 2 + (p[1] - q[0]) ** 2
-    earth, moon = (q[0] + c.mu) ** 2 + q[1] ** 2, (q[0] - (1 - c.mu)) ** 2 + q[1] ** 2
-    return (speed - q[0] ** 2 - q[1] ** 2) / 2 - (1 - c.mu) / x.sqrt(earth) - c.mu / x.sqrt(moon)
-
-
 @catalogued(
     "Arenstorf's orbit",
     "A satellite that loops between earth and moon, close to the moon, and closes.",
@@ -491,10 +388,4 @@ def arenstorf(
 ) -> Parts:  # fmt: skip
     """From q0 with the velocity v0 in the turning frame. Another start has another period, or none: give it too."""
     p0 = (v0[0] - q0[1], v0[1] + q0[0])
-    return Parts(
-        lagrangian=earth_and_moon,
-        p0=p0,
-        invariants={"energy": jacobi_energy},
-        period=period,
-        reference=(period, q0, p0),
-    )
+    return Parts(lagrangian=earth_and_moon, p0=p0, period=period, reference=(period, q0, p0))

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from leastaction.numbers.arrays import FloatArray
 from leastaction.systems.sums import Sum, Term
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,15 +122,10 @@ def n_body(
 
 
 def lattice(
-    edges: ArrayLike,
-    potential: Callable[..., Any],
-    *,
-    n: int | None = None,
-    masses: ArrayLike = 1.0,
-    onsite: Callable[..., Any] | None = None,
-    params: Mapping[str, Any] | None = None,
+    edges: ArrayLike, potential: Callable[..., Any], *, n: int | None = None, masses: ArrayLike = 1.0,
+    onsite: Callable[..., Any] | None = None, params: Mapping[str, Any] | None = None,
     onsite_params: Mapping[str, Any] | None = None,
-) -> Sum:
+) -> Sum:  # fmt: skip
     """Masses joined along the edges of a graph.
 
     L = Σ_i (½ m_i v_i² − U(q_i)) − Σ_{(i, j)} V(q_j − q_i)

@@ -44,7 +44,7 @@ import sympy as sp
 from leastaction.numbers.formulas import Arithmetic
 from leastaction.numbers.symbolic import symbolic
 from leastaction.problems.pendulums import swing_motion
-from leastaction.problems.problem import Count, Data, ExactMotion, Number, Parts, Positive, catalogued, turning
+from leastaction.problems.problem import Count, Data, ExactMotion, Number, Parts, Positive, catalogued, listed, turning
 
 
 def weight(q: Any, v: Any, m: Any, g: Any) -> Any:
@@ -70,13 +70,8 @@ def pendulum_cartesian(
         constraints=rod,
         q0=(l * sine, -l * cosine),
         p0=(m * l * w0 * cosine, m * l * w0 * sine),
-        invariants={"energy": energy},
         solution=swing_of_the_rod,
     )
-
-
-def energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    return sum(z**2 for z in p) / (2 * c.m) + c.m * c.g * q[-1]
 
 
 def swing_of_the_rod(d: Data) -> ExactMotion:
@@ -110,12 +105,16 @@ def spherical_pendulum(
         constraints=rod,
         q0=(l * sp.sin(theta0), 0, -l * sp.cos(theta0)),
         p0=(0, m * u0, 0),
-        invariants={"energy": energy, "angular-momentum": turning},
+        invariants={"angular-momentum": turning},
     )
 
 
 def hoop(t: Any, q: Any, R: Any, Omega: Any) -> Any:
     return np.array([q @ q - R**2, q[0] * np.sin(Omega * t) - q[1] * np.cos(Omega * t)])
+
+
+def jacobi(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
+    return sum(z**2 for z in p) / (2 * c.m) + c.m * c.g * q[2] - c.Omega * turning(x, c, q, p)
 
 
 @catalogued(
@@ -135,14 +134,6 @@ def rotating_hoop(
         p0=(m * R * w0 * cosine, m * Omega * R * sine, m * R * w0 * sine),
         invariants={"jacobi": jacobi},
     )
-
-
-def jacobi(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    return energy(x, c, q, p) - c.Omega * turning(x, c, q, p)
-
-
-def weights(q: Any, v: Any, m: Any, g: Any) -> Any:
-    return 0.5 * m * (v @ v) - m * g * q[1::2].sum()
 
 
 def links(q: Any, l: Any) -> Any:
@@ -183,11 +174,12 @@ def falling_chain(m: Positive = "1/10", g: Positive = "9.81", l: Positive = "1/1
 
 def _at_rest(places: list[tuple[Any, Any]]) -> Parts:
     q0 = tuple(z for place in places for z in place)
-    return Parts(lagrangian=weights, constraints=links, q0=q0, p0=(0,) * len(q0), invariants={"energy": chain_energy})
-
-
-def chain_energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    return sum(z**2 for z in p) / (2 * c.m) + c.m * c.g * sum(q[1::2])
+    return Parts(
+        lagrangian=lambda q, v, m, g: 0.5 * m * (v @ v) - m * g * q[1::2].sum(),
+        constraints=links,
+        q0=q0,
+        p0=(0,) * len(q0),
+    )
 
 
 def four_bars(q: Any, v: Any, m1: Any, m2: Any, m3: Any, g: Any) -> Any:
@@ -225,20 +217,7 @@ def four_bar_linkage(
     known, det = r.dot(vA), r[0] * s[1] - r[1] * s[0]
     vB = sp.Matrix([known * s[1], -known * s[0]]) / det
     pA, pB = ((m1 + m2) * vA / 3 + m2 * vB / 6), (m2 * vA / 6 + (m2 + m3) * vB / 3)
-    return Parts(
-        lagrangian=four_bars,
-        constraints=closed_by_the_ground,
-        q0=(*A, *B),
-        p0=(*pA, *pB),
-        invariants={"energy": bars_energy},
-    )
-
-
-def bars_energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    first, mixed, last = (c.m1 + c.m2) / 3, c.m2 / 6, (c.m2 + c.m3) / 3
-    kinetic = sum(last * p[k] ** 2 - 2 * mixed * p[k] * p[k + 2] + first * p[k + 2] ** 2 for k in (0, 1))
-    height = ((c.m1 + c.m2) * q[1] + (c.m2 + c.m3) * q[3]) / 2
-    return kinetic / (2 * (first * last - mixed**2)) + c.g * height
+    return Parts(lagrangian=four_bars, constraints=closed_by_the_ground, q0=(*A, *B), p0=(*pA, *pB))
 
 
 def bars_in_a_row(q: Any, v: Any, m: Any, g: Any) -> Any:
@@ -328,14 +307,7 @@ def slider_crank(
         constraints=on_the_rail,
         q0=(x, y, X),
         p0=((m1 + m2) * u / 3 + m2 * V / 6, (m1 + m2) * w / 3, m2 * u / 6 + (m2 / 3 + m3) * V),
-        invariants={"energy": slider_energy},
     )
-
-
-def slider_energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    first, mixed, last = (c.m1 + c.m2) / 3, c.m2 / 6, c.m2 / 3 + c.m3
-    level = last * p[0] ** 2 - 2 * mixed * p[0] * p[2] + first * p[2] ** 2
-    return level / (2 * (first * last - mixed**2)) + p[1] ** 2 / (2 * first)
 
 
 SQUEEZER_MASSES = (".04325", ".00365", ".02373", ".00706", ".07050", ".00706", ".05498")
@@ -346,19 +318,11 @@ SQUEEZER = {
     "ss": "35e-3", "sa": "1874e-5", "sb": "1043e-5", "sc": "18e-3", "sd": "2e-2", "ta": "2308e-5", "tb": "916e-5",
     "u": "4e-2", "ua": "1228e-5", "ub": "449e-5", "zf": "2e-2", "zt": "4e-2", "fa": "1421e-5",
 }  # fmt: skip
-SQUEEZER_START = (
-    "-0.0617138900142764496358948458001", 0, "0.455279819163070380255912382449", "0.222668390165885884674473185609",
-    "0.487364979543842550225598953530", "-0.222668390165885884674473185609", "1.23054744454982119249735015568",
-)  # fmt: skip
+SQUEEZER_START = listed("squeezer: start")
 # q and q̇ at t = 0.03, as printed: computed there by PSIDE with tolerances of 10⁻¹⁴.
-PLACES_AT_THE_END = (
-    15.81077119629904, -15.75637105984298, 0.04082224013073101, -0.5347301163226948, 0.5244099658805304,
-    0.5347301163226948, 1.048080741042263,
-)  # fmt: skip
-SPEEDS_AT_THE_END = (
-    1139.920302151208, -1424.379294994111, 11.03291221937134, 19.29337464421385, 0.5735699284790808, -19.29337464421385,
-    0.3231791658026955,
-)  # fmt: skip
+PLACES_AT_THE_END, SPEEDS_AT_THE_END = (
+    tuple(map(float, listed(f"squeezer: {what} at t = 0.03"))) for what in ("places", "speeds")
+)
 
 
 def seven_bodies(q: Any, v: Any, **c: Any) -> Any:

@@ -64,10 +64,6 @@ SPRING = "A mass on a linear spring, the same in every direction."
 OSCILLATOR = "Ober-Blöbaum and Saake 2014, section 5.1, eq. (5.1)"
 
 
-def springs(q: Any, v: Any, m: Any, omega: Any) -> Any:
-    return 0.5 * m * np.sum(v**2) - 0.5 * m * omega**2 * np.sum(q**2)
-
-
 @catalogued("Harmonic oscillator", SPRING, OSCILLATOR)
 def harmonic_oscillator(m: Positive = 1, omega: Positive = 1, q0: Vector = 1, p0: Vector = 0) -> Parts:
     """One degree of freedom."""
@@ -82,15 +78,11 @@ def harmonic_oscillator_2d(m: Positive = 1, omega: Positive = 1, q0: Vector = (1
 
 def _oscillator(n: int) -> Parts:
     return Parts(
-        lagrangian=springs,
-        invariants={"energy": spring_energy} | ({"angular-momentum": turning} if n == 2 else {}),
+        lagrangian=lambda q, v, m, omega: 0.5 * m * np.sum(v**2) - 0.5 * m * omega**2 * np.sum(q**2),
+        invariants={"angular-momentum": turning} if n == 2 else {},
         solution=ellipse,
         matrices=lambda c: (c.m * np.eye(n), c.m * c.omega**2 * np.eye(n)),
     )
-
-
-def spring_energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    return sum(pi**2 for pi in p) / (2 * c.m) + c.m * c.omega**2 * sum(qi**2 for qi in q) / 2
 
 
 def ellipse(d: Data) -> ExactMotion:
@@ -146,10 +138,6 @@ CYCLE = "2.008619860874843136509640188362640366192026138"  # of the limit cycle 
 CYCLE_PERIOD = "6.663286859323130189699682030482328706812646317"
 
 
-def feedback(q: Any, v: Any, mu: Any) -> Any:
-    return mu * (1 - q[0] ** 2) * v[0]
-
-
 @catalogued(
     "Van der Pol's oscillator",
     "An oscillator that a force feeds near the centre and damps farther out: one limit cycle.",
@@ -159,14 +147,10 @@ def van_der_pol(mu: Positive = 1, q0: Number = CYCLE, p0: Number = 0) -> Parts:
     """With the strength mu of the feedback."""
     return Parts(
         lagrangian=lambda q, v: 0.5 * v[0] ** 2 - 0.5 * q[0] ** 2,
-        force=feedback,
+        force=lambda q, v, mu: mu * (1 - q[0] ** 2) * v[0],
         period=symbolic(CYCLE_PERIOD, "period") if mu == 1 else None,
         period_of="the limit cycle",
     )
-
-
-def in_a_field(q: Any, v: Any, m: Any, b: Any) -> Any:
-    return 0.5 * m * (v[0] ** 2 + v[1] ** 2) + 0.5 * b * (q[0] * v[1] - q[1] * v[0])
 
 
 @catalogued(
@@ -177,19 +161,14 @@ def in_a_field(q: Any, v: Any, m: Any, b: Any) -> Any:
 def charged_particle(m: Positive = 1, b: Positive = 1, q0: Vector = (1, 0), p0: Vector = (0, "1/4")) -> Parts:
     """A mass m with charge times field b."""
     return Parts(
-        lagrangian=in_a_field,
+        lagrangian=lambda q, v, m, b: 0.5 * m * (v[0] ** 2 + v[1] ** 2) + 0.5 * b * (q[0] * v[1] - q[1] * v[0]),
         invariants={
-            "energy": field_energy,
             "angular-momentum": turning,
             "pseudo-momentum-x": lambda x, c, q, p: p[0] - c.b * q[1] / 2,
             "pseudo-momentum-y": lambda x, c, q, p: p[1] + c.b * q[0] / 2,
         },
         solution=circle,
     )
-
-
-def field_energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    return ((p[0] + c.b * q[1] / 2) ** 2 + (p[1] - c.b * q[0] / 2) ** 2) / (2 * c.m)
 
 
 def circle(d: Data) -> ExactMotion:
@@ -210,10 +189,6 @@ def circle(d: Data) -> ExactMotion:
     return ExactMotion(at, period)
 
 
-def star(q: Any, v: Any) -> Any:
-    return 0.5 * np.sum(v**2) - 0.5 * np.sum(q**2) - q[0] ** 2 * q[1] + const("1/3") * q[1] ** 3
-
-
 @catalogued(
     "Hénon–Heiles system",
     "A star near the axis of a galaxy: oscillators coupled by cubic terms; chaotic as energy grows.",
@@ -225,25 +200,12 @@ def henon_heiles(energy: Positive = "1/8", y0: Number = "0.1", py0: Number = 0) 
     if not square > 0:
         raise ValueError(f"the energy {energy} is too small for q = (0, {y0}), p₂ = {py0}: p₁² would be {square}")
     return Parts(
-        lagrangian=star,
+        lagrangian=lambda q, v: 0.5 * np.sum(v**2) - 0.5 * np.sum(q**2) - q[0] ** 2 * q[1] + const("1/3") * q[1] ** 3,
         q0=(0, y0),
         p0=(sp.sqrt(square), py0),
-        invariants={"energy": star_energy},
         period=2 * sp.pi,
         period_of="small oscillations; the motion has none",
     )
-
-
-def star_energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    return (p[0] ** 2 + p[1] ** 2 + q[0] ** 2 + q[1] ** 2) / 2 + q[0] ** 2 * q[1] - q[1] ** 3 / 3
-
-
-def fall(q: Any, v: Any, m: Any, g: Any) -> Any:
-    return 0.5 * m * v[0] ** 2 + m * g * q[0]
-
-
-def drag(q: Any, v: Any, k: Any) -> Any:
-    return -k * v[0] * np.abs(v[0])
 
 
 @catalogued(
@@ -259,7 +221,11 @@ def quadratic_drag(
         raise ValueError(
             f"it must fall slower than √(m g / k) = {float(sp.sqrt(m * g / k)):g}; got v₀ = {float(p0 / m):g}"
         )
-    return Parts(lagrangian=fall, force=drag, solution=slowed_fall)
+    return Parts(
+        lagrangian=lambda q, v, m, g: 0.5 * m * v[0] ** 2 + m * g * q[0],
+        force=lambda q, v, k: -k * v[0] * np.abs(v[0]),
+        solution=slowed_fall,
+    )
 
 
 def slowed_fall(d: Data) -> ExactMotion:
@@ -298,7 +264,7 @@ def linear_double_pendulum(
     return Parts(
         lagrangian=two_modes,
         **two_pendulums(m1, m2, g, omega0, l1, l2, q0, p0),
-        invariants={"energy": modes_energy, "energy-slow-mode": _mode_energy(-1), "energy-fast-mode": _mode_energy(1)},
+        invariants={"energy-slow-mode": _mode_energy(-1), "energy-fast-mode": _mode_energy(1)},
         solution=swinging_modes,
         period_of="the upper pendulum alone, t̄ = 2π/ω₀ with ω₀² = g/l₁; the motion has none",
         matrices=matrices,
@@ -323,12 +289,6 @@ def mode(x: Arithmetic, c: Any, sign: int) -> Any:
     fast = c.g * (half + x.sqrt(half**2 - total * c.m1 * c.l1 * c.l2)) / (c.m1 * c.l1 * c.l2)
     square = fast if sign > 0 else total * c.g**2 / (c.m1 * c.l1 * c.l2) / fast
     return square, square * c.l1 / (c.g - square * c.l2)
-
-
-def modes_energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    # The masses' speeds are l₁v₁ = (p₁/l₁ − p₂/l₂)/m₁ and l₁v₁ + l₂v₂ = p₂/(m₂l₂).
-    kinetic = (p[0] / c.l1 - p[1] / c.l2) ** 2 / (2 * c.m1) + (p[1] / c.l2) ** 2 / (2 * c.m2)
-    return kinetic + c.g * ((c.m1 + c.m2) * c.l1 * q[0] ** 2 + c.m2 * c.l2 * q[1] ** 2) / 2
 
 
 def _mode_energy(sign: int) -> Any:

@@ -46,10 +46,6 @@ from leastaction.problems.elliptic import sncndn
 from leastaction.problems.problem import Data, ExactMotion, Number, Parts, Positive, Vector, catalogued
 
 
-def swing(q: Any, v: Any, m: Any, omega: Any) -> Any:
-    return 0.5 * m * v[0] ** 2 - m * omega**2 * (1 - np.cos(q[0]))
-
-
 @catalogued(
     "Nonlinear pendulum",
     "A point mass on a rigid rod: swings of any amplitude, and turns.",
@@ -57,11 +53,11 @@ def swing(q: Any, v: Any, m: Any, omega: Any) -> Any:
 )
 def pendulum(m: Positive = 1, omega: Positive = "2*pi", theta0: Number = "pi/2", p0: Number = 0) -> Parts:
     """From the angle theta0 with momentum p0: any amplitude, and rotation."""
-    return Parts(lagrangian=swing, q0=(theta0,), invariants={"energy": swing_energy}, solution=swing_motion)
-
-
-def swing_energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    return p[0] ** 2 / (2 * c.m) + c.m * c.omega**2 * 2 * x.sin(q[0] / 2) ** 2
+    return Parts(
+        lagrangian=lambda q, v, m, omega: 0.5 * m * v[0] ** 2 - m * omega**2 * (1 - np.cos(q[0])),
+        q0=(theta0,),
+        solution=swing_motion,
+    )
 
 
 def swing_motion(d: Data) -> ExactMotion:
@@ -132,18 +128,6 @@ def _separatrix(m: Any, omega: Any, whole: Any, half: Any, speed: Any) -> ExactM
     return ExactMotion(at, mpmath.inf)
 
 
-def damped(q: Any, v: Any, omega0: Any) -> Any:
-    return 0.5 * v[0] ** 2 + omega0**2 * np.cos(q[0])
-
-
-def friction(q: Any, v: Any, beta: Any) -> Any:
-    return beta * v[0] ** 2
-
-
-def drive(t: Any, q: Any, v: Any, omega0: Any, gamma: Any, omega: Any) -> Any:
-    return gamma * omega0**2 * np.cos(omega * t)
-
-
 @catalogued(
     "Damped driven pendulum",
     "A pendulum with viscous friction and a periodic torque: period doubling, then chaos.",
@@ -155,9 +139,9 @@ def damped_driven_pendulum(
 ) -> Parts:  # fmt: skip
     """A pendulum of frequency omega0 with friction beta, driven at omega with gamma times its weight."""
     return Parts(
-        lagrangian=damped,
-        dissipation=friction,
-        force=drive,
+        lagrangian=lambda q, v, omega0: 0.5 * v[0] ** 2 + omega0**2 * np.cos(q[0]),
+        dissipation=lambda q, v, beta: beta * v[0] ** 2,
+        force=lambda t, q, v, omega0, gamma, omega: gamma * omega0**2 * np.cos(omega * t),
         q0=(theta0,),
         period=2 * sp.pi / omega,
         period_of="the drive",
@@ -213,30 +197,14 @@ def two_pendulums(m1: Any, m2: Any, g: Any, omega0: Any, l1: Any, l2: Any, q0: A
     return Parts(settings=settings, period=2 * sp.pi / omega0)
 
 
-def double_energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    delta = q[0] - q[1]
-    # ½ p·M⁻¹p with det M = m₂ l₁² l₂² (m₁ + m₂ sin²δ)
-    a, b = p[0] / c.l1, p[1] / c.l2
-    kinetic = (c.m2 * a**2 + (c.m1 + c.m2) * b**2 - 2 * c.m2 * a * b * x.cos(delta)) / (
-        2 * c.m2 * (c.m1 + c.m2 * x.sin(delta) ** 2)
-    )
-    return kinetic - (c.m1 + c.m2) * c.g * c.l1 * x.cos(q[0]) - c.m2 * c.g * c.l2 * x.cos(q[1])
-
-
 TWO_RODS = Parts(
-    lagrangian=double,
-    invariants={"energy": double_energy},
-    period_of="small swings of the upper pendulum alone, 2π/ω₀ with ω₀² = g/l₁; the motion has none",
+    lagrangian=double, period_of="small swings of the upper pendulum alone, 2π/ω₀ with ω₀² = g/l₁; the motion has none"
 )
 
 
 def cart_and_pole(q: Any, v: Any, M: Any, m: Any, l: Any, g: Any) -> Any:
     moving = 0.5 * (M + m) * v[0] ** 2 + m * l * np.cos(q[1]) * v[0] * v[1] + 2 * m * l**2 * v[1] ** 2 / 3
     return moving - m * g * l * np.cos(q[1])
-
-
-def motor(q: Any, v: Any, u: Any) -> Any:
-    return np.array([u[0], 0])
 
 
 @catalogued(
@@ -249,4 +217,4 @@ def cart_pole(
     theta0: Number = "0.1", p0: Vector = (0, 0),
 ) -> Parts:  # fmt: skip
     """A cart of mass M with a pole of mass m and length 2l, let go at the angle theta0 from upright."""
-    return Parts(lagrangian=cart_and_pole, force=motor, inputs={"u": 1}, q0=(x0, theta0))
+    return Parts(lagrangian=cart_and_pole, force=lambda q, v, u: np.array([u[0], 0]), inputs={"u": 1}, q0=(x0, theta0))

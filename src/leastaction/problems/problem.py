@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial, wraps
+from importlib import resources
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
@@ -16,9 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction.numbers.formulas import DOUBLES, MPFS, Arithmetic, by_components
 from leastaction.numbers.notation import readable
 from leastaction.numbers.precision import mpmath_digits
-from leastaction.numbers.rounding import reals, to_float, to_mpf
+from leastaction.numbers.rounding import Digits, reals, to_float, to_mpf
 from leastaction.numbers.symbolic import positive, symbolic, symbolic_vector
 from leastaction.systems.lagrangian import Lagrangian
+from leastaction.systems.protocol import mechanics
 
 GUARD = 20  # digits beyond those asked for, in the evaluation of formulas
 DOUBLE_DIGITS = 17
@@ -29,6 +31,12 @@ Number: TypeAlias = Any
 Vector: TypeAlias = Any
 Count: TypeAlias = Any
 Parts = dict[str, Any]  # arguments of Problem
+
+
+def listed(name: str) -> tuple[str, ...]:
+    """The numbers of this name in numbers.txt, as text, which is exact."""
+    text = resources.files("leastaction.problems").joinpath("numbers.txt").read_text(encoding="utf-8")
+    return tuple(text.split(f"[{name}]\n")[1].split("\n\n")[0].split())
 
 
 @dataclass(frozen=True)
@@ -50,27 +58,45 @@ class ExactMotion:
 
 
 @dataclass(frozen=True, eq=False)
-class Invariant:
-    """A constant of the motion as a function of the state: f(q, p), q and p of shape (n,) or (K, n).
+class Formula:
+    """A function of the state, f(q, p) or f(y), each of shape (n,) or (K, n), that one formula gives in any arithmetic.
 
     f(q, p, digits=N) takes and gives mpmath numbers of N digits, in object arrays.
     """
 
-    name: str
-    formula: Callable[[Arithmetic, Any, Components, Components], Any] = field(repr=False)
-    exact_params: Mapping[str, Any] = field(repr=False)
+    formula: Callable[..., Any]
+    exact_params: Mapping[str, Any]
+
+    def __call__(self, *state: ArrayLike, digits: int | None = None) -> Any:
+        if digits is None:
+            return self._at(DOUBLES, to_float, state)
+        reals(digits)  # refuses what is no number of digits
+        with mpmath_digits(digits + GUARD):
+            value = self._at(MPFS, to_mpf, state)
+        return _rounded(value, digits)
+
+    def _at(self, x: Arithmetic, number: Callable[[Any], Any], state: tuple[ArrayLike, ...]) -> Any:
+        c = SimpleNamespace(**{name: x(number(value)) for name, value in self.exact_params.items()})
+        return by_components(x, lambda *parts: self.formula(x, c, *parts), *state)
+
+
+@dataclass(frozen=True, eq=False)
+class Energy:
+    """E = p·v − L of a Lagrangian as an invariant: f(q, p) and f(q, p, digits=N) as of `Formula`."""
+
+    system: Lagrangian
+    exact_params: Mapping[str, Any]
 
     def __call__(self, q: ArrayLike, p: ArrayLike, digits: int | None = None) -> Any:
         if digits is None:
-            return self._at(DOUBLES, to_float, q, p)
-        reals(digits)  # refuses what is no number of digits
-        with mpmath_digits(digits + GUARD):
-            value = self._at(MPFS, to_mpf, q, p)
+            return self.system.energy(q, p)
+        reals(digits)
+        more = Digits(digits + GUARD)
+        Q, P = more.array(q), more.array(p)
+        exactly = mechanics(self.system, self.system.values(self.exact_params, more), more)
+        with more.working():
+            value = exactly.energy(Q, P, more.array(np.zeros(Q.shape[:-1])))
         return _rounded(value, digits)
-
-    def _at(self, x: Arithmetic, number: Callable[[Any], Any], q: ArrayLike, p: ArrayLike) -> Any:
-        c = SimpleNamespace(**{name: x(number(value)) for name, value in self.exact_params.items()})
-        return by_components(x, lambda *qp: self.formula(x, c, *qp), q, p)
 
 
 def catalogued(title: str, description: str, source: str) -> Callable[[Callable[..., Parts]], Callable[..., Problem]]:
@@ -162,31 +188,17 @@ class Problem:
     """
 
     def __init__(
-        self,
-        name: str,
-        title: str,
-        description: str,
-        source: str,
-        *,
-        lagrangian: Callable[..., Any],
-        force: Callable[..., Any] | None = None,
-        dissipation: Callable[..., Any] | None = None,
-        constraints: Callable[..., Any] | None = None,
-        inputs: Mapping[str, Any] | None = None,
-        q0: tuple[Any, ...],
-        p0: tuple[Any, ...],
-        params: Mapping[str, Any] | None = None,
-        settings: Mapping[str, Any],
+        self, name: str, title: str, description: str, source: str, *, lagrangian: Callable[..., Any],
+        force: Callable[..., Any] | None = None, dissipation: Callable[..., Any] | None = None,
+        constraints: Callable[..., Any] | None = None, inputs: Mapping[str, Any] | None = None, q0: tuple[Any, ...],
+        p0: tuple[Any, ...], params: Mapping[str, Any] | None = None, settings: Mapping[str, Any],
         invariants: Mapping[str, Callable[[Arithmetic, Any, Components, Components], Any]] | None = None,
-        solution: Callable[[Data], ExactMotion] | None = None,
-        period: Any = None,
-        period_of: str = "the motion",
-        matrices: Callable[[Any], tuple[Any, Any]] | None = None,
-        reduced: Callable[[Problem], Any] | None = None,
+        solution: Callable[[Data], ExactMotion] | None = None, period: Any = None, period_of: str = "the motion",
+        matrices: Callable[[Any], tuple[Any, Any]] | None = None, reduced: Callable[[Problem], Any] | None = None,
         reference: tuple[Any, tuple[Any, ...], tuple[Any, ...]] | None = None,
         moving_reference: tuple[Any, tuple[Any, ...], tuple[Any, ...]] | None = None,
         places: tuple[tuple[Any, tuple[Any, ...]], ...] = (),
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.name, self.title, self.description, self.source = name, title, description, source
         if params is None:  # the settings that the functions ask for
             functions = [f for f in (lagrangian, force, dissipation, constraints) if f is not None]
@@ -209,13 +221,15 @@ class Problem:
             inputs=inputs,
         )
         self.system.name = name
-        self.invariants = {
-            key: Invariant(key, formula, self.exact_params) for key, formula in (invariants or {}).items()
-        }
-        self.matrices = None
+        self.invariants: dict[str, Energy | Formula] = {}
+        if not (self.system.depends_on_time or self.system.forced):
+            self.invariants["energy"] = Energy(self.system, self.exact_params)
+        for key, formula in (invariants or {}).items():
+            self.invariants[key] = Formula(formula, self.exact_params)
+        self.matrices: Any = None
         if matrices is not None:
             self.matrices = tuple(np.array(Z, float) for Z in matrices(SimpleNamespace(**self.params)))
-        self.reduced = None if reduced is None else reduced(self)
+        self.reduced: Any = None if reduced is None else reduced(self)
         self.period_of = period_of
         self._solution, self._period = solution, period
         self.exact_reference = reference
@@ -231,7 +245,7 @@ class Problem:
         self.places = tuple((to_float(t), np.array([to_float(x) for x in q])) for t, q in places)
         self._motions: dict[int, ExactMotion] = {}
         known = self._motion(DOUBLE_DIGITS).period if period is None and solution is not None else period
-        self.period = None if known is None else to_float(known)
+        self.period: Any = None if known is None else to_float(known)
 
     @property
     def has_exact(self) -> bool:

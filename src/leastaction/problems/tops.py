@@ -45,58 +45,43 @@ where λ follows from the complete integrals, P∓(K) = (p_φ ∓ p_ψ)/(2Iκ(1 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
-from types import SimpleNamespace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import mpmath
 import numpy as np
 import sympy as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from leastaction.numbers.formulas import DOUBLES, MPFS, Arithmetic, by_components
-from leastaction.numbers.precision import mpmath_digits
-from leastaction.numbers.rounding import to_float, to_mpf
+from leastaction.numbers.formulas import MPFS, Arithmetic
+from leastaction.numbers.rounding import to_float
 from leastaction.problems.elliptic import sncndn, theta_angle, theta_series
-from leastaction.problems.problem import Data, ExactMotion, Number, Parts, Positive, Problem, Vector, catalogued
+from leastaction.problems.problem import (
+    Data,
+    ExactMotion,
+    Formula,
+    Number,
+    Parts,
+    Positive,
+    Problem,
+    Vector,
+    catalogued,
+)
 
 
 @dataclass(frozen=True, eq=False)
 class FirstOrder:
-    """y' = f(y).
+    """y' = f(y)."""
 
-    names         of the components of y
-    rhs(y)        f, y of shape (n,) or (K, n); rhs(y, digits=N) takes and gives mpmath numbers with N digits
-    y0            initial values as doubles; exact_y0 exactly, as SymPy numbers
-    exact(t)      y at the times t, (n,) or (K, n); exact(t, digits=N)
-    exact_params  constants in f
-    """
-
-    names: tuple[str, ...]
-    exact_y0: tuple[Any, ...]
-    exact_params: Mapping[str, Any]
-    formula: Callable[[Arithmetic, Any, Any], Any] = field(repr=False)
-    exact: Callable[..., NDArray[Any]] = field(repr=False)
+    names: tuple[str, ...]  # of the components of y
+    exact_y0: tuple[Any, ...]  # initial values, as SymPy numbers; y0 as doubles
+    rhs: Formula  # f(y), y of shape (n,) or (K, n); f(y, digits=N) takes and gives mpmath numbers with N digits
+    exact: Callable[..., NDArray[Any]]  # y at the times t, (n,) or (K, n); exact(t, digits=N)
 
     @property
     def y0(self) -> NDArray[np.float64]:
         return np.array([to_float(y) for y in self.exact_y0])
-
-    def rhs(self, y: ArrayLike, digits: int | None = None) -> NDArray[Any]:
-        if digits is None:
-            return self._at(DOUBLES, self._doubles, y)
-        with mpmath_digits(digits):
-            c = SimpleNamespace(**{name: MPFS(to_mpf(value)) for name, value in self.exact_params.items()})
-            return self._at(MPFS, c, y)
-
-    @cached_property
-    def _doubles(self) -> SimpleNamespace:
-        return SimpleNamespace(**{name: to_float(value) for name, value in self.exact_params.items()})
-
-    def _at(self, x: Arithmetic, c: Any, y: ArrayLike) -> NDArray[Any]:
-        return by_components(x, lambda z: self.formula(x, c, z), y)
 
 
 def heavy_top(q: Any, v: Any, m: Any, g: Any, l: Any, I: Any, I3: Any) -> Any:
@@ -130,21 +115,11 @@ def top(params: dict[str, Any], q0: Any, v0: Any) -> Parts:
         q0=q0,
         p0=p0,
         params=params,
-        invariants={
-            "energy": top_energy,
-            "momentum-phi": lambda x, c, q, p: p[0],
-            "momentum-psi": lambda x, c, q, p: p[2],
-        },
+        invariants={"momentum-phi": lambda x, c, q, p: p[0], "momentum-psi": lambda x, c, q, p: p[2]},
         solution=top_motion,
         period_of="nutation",
         reduced=reduced,
     )
-
-
-def top_energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    cos, sin = x.cos(q[1]), x.sin(q[1])
-    turning = (p[1] ** 2 + ((p[0] - p[2] * cos) / sin) ** 2) / (2 * c.I) + p[2] ** 2 / (2 * c.I3)
-    return turning + c.m * c.g * c.l * cos
 
 
 def reduced(problem: Problem) -> FirstOrder:
@@ -164,11 +139,11 @@ def reduced(problem: Problem) -> FirstOrder:
         inertia = problem.params["I"] if digits is None else problem.data(digits).params["I"]
         return np.stack([q[..., 0], q[..., 1], p[..., 1] / inertia], axis=-1)
 
+    constants = {"I": I, "A": values["m"] * values["g"] * values["l"] / I, "p_phi": p_phi, "p_psi": p_psi}
     return FirstOrder(
         names=("phi", "theta", "xi"),
         exact_y0=(*problem.exact_q0[:2], p_theta / I),
-        exact_params={"I": I, "A": values["m"] * values["g"] * values["l"] / I, "p_phi": p_phi, "p_psi": p_psi},
-        formula=rhs,
+        rhs=Formula(rhs, constants),
         exact=exact,
     )
 
@@ -206,14 +181,8 @@ def lagrange_top_cusps_reduced(
         q0=(theta0,),
         p0=(0,),
         params={"I": I, "A": A, "p_phi": I3 * spin * sp.cos(theta0), "p_psi": I3 * spin},
-        invariants={"energy": nutation_energy},
         solution=nutation_motion,
     )
-
-
-def nutation_energy(x: Arithmetic, c: Any, q: Any, p: Any) -> Any:
-    cos, sin = x.cos(q[0]), x.sin(q[0])
-    return (p[0] ** 2 + ((c.p_phi - c.p_psi * cos) / sin) ** 2) / (2 * c.I) + c.I * c.A * cos
 
 
 def nutation_motion(d: Data) -> ExactMotion:

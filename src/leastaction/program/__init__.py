@@ -20,26 +20,9 @@ from leastaction.program.core import (
     indices,
     negative_zero,
     to_float64,
-)
+)  # fmt: skip
 
 __all__ = [
-    "ACROSS",
-    "ARITY",
-    "BINARY",
-    "FOLD",
-    "LANE",
-    "LOGICAL",
-    "OPERATIONS",
-    "SWAP",
-    "UNARY",
-    "Builder",
-    "Instruction",
-    "Program",
-    "Value",
-    "dot",
-    "finite",
-    "in_range",
-    "indices",
-    "negative_zero",
-    "to_float64",
-]
+    "ACROSS", "ARITY", "BINARY", "FOLD", "LANE", "LOGICAL", "OPERATIONS", "SWAP", "UNARY", "Builder", "Instruction",
+    "Program", "Value", "dot", "finite", "in_range", "indices", "negative_zero", "to_float64",
+]  # fmt: skip

@@ -61,19 +61,9 @@ def ordered(program: Program) -> Program:
 
 
 LATENCY = {
-    "div": 13,
-    "max": 2,
-    "min": 2,
-    "maximum": 3,
-    "minimum": 3,
-    "if": 2,
-    "select": 2,
-    "abs": 1,
-    "and": 1,
-    "or": 1,
-    "not": 1,
-    "neg": 0,
-}
+    "div": 13, "max": 2, "min": 2, "maximum": 3, "minimum": 3, "if": 2, "select": 2, "abs": 1, "and": 1, "or": 1,
+    "not": 1, "neg": 0,
+}  # fmt: skip
 USUAL = 4  # cycles from operands to result, of all others
 
 

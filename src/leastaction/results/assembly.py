@@ -132,18 +132,14 @@ def _facts(
         "interrupted": bool(standing.going(plan.steps)[0]),
         **_losses(plan, standing),
     }
-    return {
-        "system": plan.system,
-        "method": plan.method,
-        "h": plan.h,
-        "every": max(1, plan.every),
-        "params": plan.system.named(values),
-        "stats": stats,
-        "output": plan.row.output,
-        "digits": plan.reals.digits,
-        "events": logs[0].happened() if logs else {},
-        "advice": plan.advice,
-    }
+    params, events = plan.system.named(values), logs[0].happened() if logs else {}
+    return _common(plan) | {"every": max(1, plan.every), "params": params, "stats": stats, "events": events}
+
+
+def _common(plan: Plan) -> dict[str, Any]:
+    """The fields that a Path and Paths share."""
+    about = {"system": plan.system, "method": plan.method, "h": plan.h, "advice": plan.advice}
+    return about | {"output": plan.row.output, "digits": plan.reals.digits}
 
 
 def _check_end(path: Path, plan: Plan, standing: Standing, rest: str, stacklevel: int) -> None:
@@ -152,7 +148,7 @@ def _check_end(path: Path, plan: Plan, standing: Standing, rest: str, stacklevel
     if status == STOPPED:
         return
     if status == STANDSTILL:
-        _raise_standstill(path, plan, done)
+        raise _standstill(path, plan, done)
     if status != GOING_WELL:
         with plan.reals.working():
             now = plan.system.clock.times(plan.t0 + done * plan.h, standing.at[0, : 2 * plan.row.n])
@@ -219,41 +215,39 @@ def _warn_of_losses(plan: Plan, standing: Standing, stacklevel: int) -> None:
 
 def _raise_resting(path: Path, step: int) -> NoReturn:
     """Raise RestingContact, with the name of the wall."""
-    walls = {name: found for name, found in path.events.items() if found.p_after is not None and found.count}
-    impacts = {name: float(found.t[-1]) for name, found in walls.items()}
+    impacts = {
+        name: float(found.t[-1]) for name, found in path.events.items() if found.p_after is not None and found.count
+    }
     name, now = max(impacts.items(), key=lambda item: item[1] * math.copysign(1.0, path.h))
     raise RestingContact(
         f"at t = {now:.6g} the impacts on {name!r} follow each other without end: the motion comes to rest on the "
         "wall, and from there on it is another one, with the wall as a constraint. End the run before, with "
-        f"la.Event(…, stop=True), or take more restitution. {_before(path)} in the exception's .path, the impacts in "
-        "its .path.events",
-        path=path,
-        step=step,
-        time=now,
-        h=path.h,
-        stage=EVENT,
-    )
-
-
-def _raise_standstill(path: Path, plan: Plan, done: int) -> NoReturn:
-    """Raise StepFailed, with the time at which the pace has left the run."""
-    assert plan.until is not None
-    now, t_end = float(path.t[-1]), float(plan.until[0])
-    raise StepFailed(
-        f"after {done} steps the run is at t = {now:.6g}, not at t_end = {t_end:g}: all but for ever, since its pace "
-        "vanishes there, or nearly so, and time stands still. A pace must be positive wherever the motion goes: add a "
-        "small number to it. If it is meant to be so slow, give steps= in place of t_end=. "
-        f"{_before(path)} in the exception's .path",
-        path=path,
-        step=done,
-        time=now,
-        h=path.h,
-        stage=EVENT,
-    )
+        f"la.Event(…, stop=True), or take more restitution. {_before(path)}, the impacts in its .path.events",
+        path=path, step=step, time=now, h=path.h, stage=EVENT,
+    )  # fmt: skip
 
 
 def _before(path: Path) -> str:
-    return f"The {len(path)} states before are" if len(path) > 1 else "The state before is"
+    return f"The {f'{len(path)} states before are' if len(path) > 1 else 'state before is'} in the exception's .path"
+
+
+def _failed(message: str, path: Path, step: int, now: float, failure: Failure | None = None) -> StepFailed:
+    """The exception; without a failure of a step it is an event that cannot be gone through."""
+    about: dict[str, Any] = {"stage": EVENT}
+    if failure is not None:
+        about = {"stage": failure.stage, "residual": failure.residual, "iterations": failure.iterations}
+    return StepFailed(f"{message}. {_before(path)}", path=path, step=step, time=now, h=path.h, **about)
+
+
+def _standstill(path: Path, plan: Plan, done: int) -> StepFailed:
+    """What to raise where the pace has left the run, with the time at which it has."""
+    assert plan.until is not None
+    now, t_end = float(path.t[-1]), float(plan.until[0])
+    return _failed(
+        f"after {done} steps the run is at t = {now:.6g}, not at t_end = {t_end:g}: all but for ever, since its pace "
+        "vanishes there, or nearly so, and time stands still. A pace must be positive wherever the motion goes: add a "
+        "small number to it. If it is meant to be so slow, give steps= in place of t_end=", path, done, now,
+    )  # fmt: skip
 
 
 def raise_failure(path: Path, failure: Failure, step: int, now: float) -> NoReturn:
@@ -264,16 +258,10 @@ def raise_failure(path: Path, failure: Failure, step: int, now: float) -> NoRetu
     if failure.status == RESTING:
         _raise_resting(path, step)
     if failure.status == HELD:
-        raise StepFailed(
+        raise _failed(
             f"step {step} at t = {now:.6g}: no impulse along the gradient of a wall that the motion has met throws it "
-            "back. The wall depends on the constraints there, or L admits no such momentum. "
-            f"{_before(path)} in the exception's .path",
-            path=path,
-            step=step,
-            time=now,
-            h=path.h,
-            stage=EVENT,
-        )
+            "back. The wall depends on the constraints there, or L admits no such momentum", path, step, now,
+        )  # fmt: skip
     halvings = math.ceil(-math.log2(failure.reach)) if 0 < failure.reach < 1 else 1
     system = path.system if path.pace is None else path.pace.system
     reason, advice = system.explain(failure, h / 2**halvings)
@@ -281,7 +269,7 @@ def raise_failure(path: Path, failure: Failure, step: int, now: float) -> NoRetu
         reason = "Newton's iteration finds no root, and none of this size of step is connected with the motion"
     message = f"step {step} at t = {now:.6g} could not be solved with h = {h:g}: {reason}"
     if path.pace is not None and path.output is None and (wrong := _bad_pace(path, path.pace)) is not None:
-        raise _failed(f"{wrong}. So {message}. {_before(path)} in the exception's .path", path, failure, step, now)
+        raise _failed(f"{wrong}. So {message}", path, step, now, failure)
     if failure.iterations:
         message += f" ({failure.iterations} iterations, last increment {failure.residual:.1e} of the step)"
     if path.output is None:
@@ -297,14 +285,7 @@ def raise_failure(path: Path, failure: Failure, step: int, now: float) -> NoRetu
             f". Its energy was wrong before: from t = {right:.6g} on it changed by {error:.3g}, where the kinetic "
             f"energy was at most {size:.3g}"
         )
-    raise _failed(f"{message}. {advice}. {_before(path)} in the exception's .path", path, failure, step, now)
-
-
-def _failed(message: str, path: Path, failure: Failure, step: int, now: float) -> StepFailed:
-    return StepFailed(
-        message, path=path, step=step, time=now, h=path.h, stage=failure.stage, residual=failure.residual,
-        iterations=failure.iterations,
-    )  # fmt: skip
+    raise _failed(f"{message}. {advice}", path, step, now, failure)
 
 
 def _bad_pace(path: Path, in_s: Path) -> str | None:
@@ -341,11 +322,9 @@ def paths_of(
         **_losses(plan, standing),
     }
     paths = Paths(
-        system=plan.system,
-        method=plan.method,
         t=t,
         **arrays,
-        h=plan.h,
+        **_common(plan),
         t0=plan.t0,
         every=plan.every,
         values=values,
@@ -355,9 +334,6 @@ def paths_of(
         events=together(logs, plan.reals.array(np.nan)[()]) if logs else {},
         last={name: plan.row.part(name, plan.row.kept(standing.at)[:, None])[:, 0] for name in plan.row.shapes},
         stats=stats,
-        output=plan.row.output,
-        digits=plan.reals.digits,
-        advice=plan.advice,
         inputs=inputs,
     )
     if plan.system.clock.steady:

@@ -39,8 +39,8 @@ def replacing(file: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         yield stream
 
 
-def loaded(file: str | os.PathLike[str], made: Callable[[Mapping[str, Any], Any, int], Any]) -> Any:
-    """What is made of the arrays of a saved file, its header and its length in bytes; a file may come from anybody."""
+def loaded(file: str | os.PathLike[str], made: Callable[[Mapping[str, Any], Any], Any]) -> Any:
+    """What is made of the arrays of a saved file and its header. The file may come from anybody."""
     if FilePath(file).is_dir():
         raise ValueError(f"{os.fspath(file)} is a folder, not a path saved by leastaction; la.open opens an archive")
     try:
@@ -48,7 +48,7 @@ def loaded(file: str | os.PathLike[str], made: Callable[[Mapping[str, Any], Any,
         if not data.startswith(b"PK"):  # the mark of NPZ, a kind of ZIP file
             raise ValueError("it is no NPZ file, as path.save writes it")
         arrays = unpacked(data)
-        return made(arrays, json.loads(str(entry(arrays, "header"))), len(data))
+        return made(arrays, json.loads(str(entry(arrays, "header"))))
     except (FileNotFoundError, PermissionError):
         raise
     except Exception as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,42 +15,23 @@ from leastaction.docstrings import documented
 from leastaction.events import T_END, Happened
 from leastaction.linear import response
 from leastaction.linear.matrices import chosen_dofs
-from leastaction.methods import Galerkin, Method
-from leastaction.numbers.notation import BINARY_NUMBER, to_text, to_texts
-from leastaction.numbers.rounding import MOST_DIGITS, Reals, all_finite, reals
+from leastaction.methods import Method
+from leastaction.numbers.rounding import Reals, reals
 from leastaction.printing import freedom
-from leastaction.reading import (
-    entry,
-    floats,
-    integer,
-    listing,
-    mapping,
-    numbers,
-    text,
-)
 from leastaction.results import files, tables
+from leastaction.results.saved import Savable, fields
 from leastaction.run.advice import Advice, with_pace
-from leastaction.step.form import samples
 from leastaction.step.inputs import Inputs
-from leastaction.step.inputs import from_record as inputs_from_record
-from leastaction.store.header import checked_output, method_of_file
-from leastaction.store.lazy import import_xarray
 from leastaction.systems.pace import OWN, STIFF, UNTIL, Paced
-from leastaction.systems.protocol import System, from_record
+from leastaction.systems.protocol import System
 
 if TYPE_CHECKING:
-    import pandas
     import xarray
     from matplotlib.axes import Axes
 
-FloatArray = NDArray[np.float64]
-
-_FORMAT = "leastaction path 1"
-_REALS = ("t", "q", "p", "tangent", "sensitivity")
-
 
 @dataclass(frozen=True, eq=False)
-class Path:
+class Path(Savable):
     """One trajectory: what `la.integrate` gives back.
 
     Attributes
@@ -151,32 +131,17 @@ class Path:
         return mechanics(self.system, self.system.values(self.params, self.reals), self.reals)
 
     def energy(self) -> NDArray[Any]:
-        """The energy E = p·v − L at every stored time, (K,).
-
-        Raises
-        ------
-        ValueError
-            Not all degrees of freedom are stored.
-        """
+        """The energy E = p·v − L at every stored time, (K,). It needs whole states."""
         self._require_whole("the energy")
         with self.reals.working():
             return np.asarray(self.mechanics.energy(self.q, self.p, self.t, self.params))
 
     def work(self) -> NDArray[Any]:
-        """The work W = ∫ F·v dt of the external forces since the start, at every stored time.
+        """The work W = ∫ F·v dt of the external forces since the start, at every stored time, (K,); without impacts.
 
         The quadrature is that of the steps, which are solved again. ``path.energy() - path.work()`` is constant up to
         the order of the method where L does not depend on time. For a Quadratic system the forces are f(t) − C v. With
         a pace the work is what the momentum of the time, −E, has lost, where neither L nor σ depends on t.
-
-        Returns
-        -------
-        ndarray, shape (K,)
-
-        Raises
-        ------
-        ValueError
-            The run had impacts, or not all degrees of freedom are stored.
 
         Examples
         --------
@@ -223,17 +188,13 @@ class Path:
         return [] if self.inputs is None else [self.inputs.instant(self.t)]
 
     def velocity(self, dofs: ArrayLike | None = None) -> NDArray[Any]:
-        """The velocity at every stored time, (K, n) or (K, len(dofs)).
+        """The velocity at every stored time, (K, n) or (K, len(dofs)). It needs whole states, unless the system is
+        Quadratic with a lumped mass.
 
         Parameters
         ----------
         dofs : array_like of int, optional
             Of which degrees of freedom. Without `dofs`: of all that are stored.
-
-        Raises
-        ------
-        ValueError
-            The states that v needs are not stored. A Quadratic system with a lumped mass needs only its own.
         """
         if self.system.linear and self.digits is None:
             return response.velocity(self, dofs)
@@ -249,13 +210,6 @@ class Path:
         dofs : array_like of int, optional
             Of which degrees of freedom. Where not all are stored, their neighbours must be:
             ``output=system.around(dofs)`` of the run stores them.
-
-        Raises
-        ------
-        TypeError
-            The system is not Quadratic, or the run has `digits`.
-        ValueError
-            States that are needed are not stored, or their rounding hides the accelerations: the message has the error.
 
         Notes
         -----
@@ -275,13 +229,7 @@ class Path:
         return response.acceleration(self, dofs)
 
     def __call__(self, t: Any) -> NDArray[Any]:
-        """q at any time of the run, shape (n,) for one time or (…, n) for an array of times.
-
-        Between steps this is the method's own polynomial of degree s, found again by solving the step
-        from the stored state. At the ends of steps its error is that of the run, O(h^order); inside it is
-        O(h^{s+1}), or O(h^s) for the members with u = 2s − 2, whose nodes do not see the highest degree. For
-        RK4 it is the cubic through positions and velocities, O(h⁴).
-        """
+        """q at any time of the run, shape (n,) for one time or (…, n) for an array of times; see the class."""
         from leastaction.results.dense import paced_positions, positions
 
         self._require_whole("dense output")
@@ -310,9 +258,8 @@ class Path:
 
     @documented()
     def plot(self, what: str = "configuration", ax: Axes | None = None, **options: Any) -> Axes:
-        """Draw the path with Matplotlib. Several paths may share an axis.
-
-        Where states are few, "configuration" and "phase" follow the method's own polynomial between them.
+        """Draw the path with Matplotlib. Several paths may share an axis. Where states are few, "configuration" and
+        "phase" follow the method's own polynomial between them.
 
         Parameters
         ----------
@@ -336,9 +283,7 @@ class Path:
 
         Parameters
         ----------
-        {draw}
-        beside : sequence of Path, optional
-            Other paths of the same system, shown beside this one.
+        {draw, beside}
         """
         from leastaction.results import viewer
 
@@ -364,8 +309,7 @@ class Path:
             pair (i, j), or (i, j, "spring"), or (i, j, "thread"). Among the links may be bodies, by their centre c and
             the ends a, b, e of their half axes: (c, a, b, "disc"), (c, a, b, e, "ellipsoid"), (c, a, b, e, "box"), and
             (c, a, b, "box") in the plane. The catalogue's problems bring their own drawing.
-        beside : sequence of Path, optional
-            Other paths of the same system, shown beside this one.
+        {beside}
         begin : float, optional
             Show the motion from this time on. Energy and invariants are shown from the start.
         megabytes : float, default 1.4
@@ -407,71 +351,9 @@ class Path:
 
         viewer.animate(self, file, draw, seconds, fps, dpi)
 
-    @documented("file", "columns")
-    def to_csv(self, file: str | os.PathLike[str], dofs: ArrayLike | None = None, names: Any = None) -> None:
-        """Write a table with every digit, one row for each state: t, q, p, and the energy where the whole state is
-        stored.
-        """
-        tables.write(self, file, dofs, names)
-
-    @documented("columns")
-    def to_pandas(self, dofs: ArrayLike | None = None, names: Any = None) -> pandas.DataFrame:
-        """The table of `to_csv` as a pandas DataFrame with the index t. Needs the extra ``leastaction[pandas]``."""
-        return tables.frame(self, dofs, names)
-
     def to_xarray(self) -> xarray.Dataset:
         """The path as an xarray Dataset with the coordinates t and dof. Needs the extra ``leastaction[xarray]``."""
-        xarray = import_xarray()
-        energy = {"energy": ("t", self.energy())} if self.output is None else {}
-        return xarray.Dataset(
-            {"q": (("t", "dof"), self.q), "p": (("t", "dof"), self.p), **energy},
-            coords={"t": self.t, "dof": tables.dof_labels(self)},
-            attrs={"method": self.method.name, "h": self.h, "every": self.every, "system": self.system.name},
-        )
-
-    def save(self, file: str | os.PathLike[str]) -> None:
-        """Write the path to one file.
-
-        An existing file is replaced only by a whole one.
-
-        Parameters
-        ----------
-        file : path
-            "run.npz" keeps the path with its system and every digit; "run", without an ending, does the same.
-            "run.csv" is a table of t, q and p alone. Other endings are refused.
-        """
-        if files.kind(file) == files.TABLE:
-            with files.replacing(file) as stream:
-                tables.write_table(self, stream)
-            return
-        if self.pace is not None:
-            replace(self.pace, advice=self.advice).save(file)
-            return
-        header = {
-            "format": _FORMAT,
-            "method": self.method.text,
-            "h": to_text(self.h),
-            "digits": self.digits,
-            "every": self.every,
-            **self.system.record(),
-            "params": {name: to_texts(value) for name, value in self.params.items()},
-            "stats": dict(self.stats),
-            "advice": None if self.advice is None else self.advice.record(),
-            "events": [[name, found.count, found.p_after is not None] for name, found in self.events.items()],
-        }
-        if self.inputs is not None:
-            header["driven"] = [to_text(self.inputs.t0), self.inputs.record()]
-        arrays: dict[str, Any] = {name: x for name in _REALS if (x := getattr(self, name)) is not None}
-        arrays |= {f"event_{k}": found.table() for k, found in enumerate(self.events.values())}
-        if self.digits is not None:
-            arrays = {name: np.array(to_texts(array), dtype=str) for name, array in arrays.items()}
-        arrays |= self.system.arrays()
-        if self.inputs is not None:
-            arrays |= self.inputs.arrays()
-        if self.output is not None:
-            arrays["output"] = self.output
-        with files.replacing(file) as stream:
-            np.savez(stream, header=np.array(json.dumps(header)), **arrays)
+        return tables.dataset(self, ("t", "dof"), {"t": np.asarray(self.t)})
 
     @classmethod
     def load(cls, file: str | os.PathLike[str]) -> Path:
@@ -484,13 +366,9 @@ class Path:
         ----------
         file : path
             A file that `Path.save` wrote.
-
-        Raises
-        ------
-        ValueError
-            The file is damaged, or is no path. An archive is opened by `la.open`.
         """
-        return files.loaded(file, lambda *contents: in_time(cls(**_fields(*contents))))
+        path: Path = files.loaded(file, lambda arrays, header: in_time(cls(**fields(arrays, header, False))))
+        return path
 
 
 def in_time(run: Any) -> Any:
@@ -532,107 +410,3 @@ def states_in_time(run: Any, ahead: int) -> dict[str, Any]:
         **derivatives,
         "output": None if run.output is None else run.output[:-1],
     }
-
-
-def _fields(arrays: Mapping[str, Any], header: Any, length: int) -> dict[str, Any]:
-    """The fields of a Path, from a file of `length` bytes whose contents are not trusted."""
-    if entry(header, "format") != _FORMAT:
-        raise ValueError(f"format {header['format']!r}, expected {_FORMAT!r}")
-    system = from_record(header, arrays)
-    digits, every = entry(header, "digits"), integer(entry(header, "every"), "every", 1)
-    if digits is not None:
-        integer(digits, "digits", 2, MOST_DIGITS)
-    arithmetic = reals(digits)
-    given = mapping(entry(header, "params"), "params")
-    params = {name: numbers(value, f"the parameter {name!r}") for name, value in given.items()}
-    states = _states(arrays, system.n, arithmetic)
-    h = arithmetic.array(text(entry(header, "h"), "h")).item()
-    with arithmetic.working():
-        check_times(states["t"], h, every)
-    return {
-        "system": system,
-        "method": method_of_file(entry(header, "method")),
-        "h": h,
-        "every": every,
-        "params": system.named(system.values(params, arithmetic)),
-        "stats": mapping(entry(header, "stats"), "stats"),
-        "digits": digits,
-        "advice": None if header.get("advice") is None else Advice.from_record(header["advice"]),
-        **states,
-        **_derivatives(arrays, len(states["t"]), system, arithmetic),
-        "events": _events(arrays, listing(header.get("events", []), "events"), system.n, arithmetic),
-        "inputs": inputs_of_file(arrays, header, system, h, arithmetic),
-    }
-
-
-def inputs_of_file(
-    arrays: Mapping[str, Any], header: Any, system: System, h: Any, arithmetic: Reals, many: bool = False
-) -> Inputs | None:
-    """The inputs that drive the system."""
-    shapes = system.inputs
-    if not shapes:
-        return None
-    begin, record = listing(entry(header, "driven"), "driven", 2)
-    t0 = arithmetic.array(text(begin, "the start of the inputs")).item()
-    nodes = method_of_file(entry(header, "method"))
-    c = samples(nodes, digits=arithmetic.digits).tau if isinstance(nodes, Galerkin) else np.zeros(1)
-    return inputs_from_record(record, arrays, shapes, t0, h, c, arithmetic, many)
-
-
-def _events(arrays: Mapping[str, Any], given: list[Any], n: int, arithmetic: Reals) -> dict[str, Happened]:
-    """What happened, by name."""
-    events = {}
-    for k, record in enumerate(given):
-        name, count, impact = listing(record, "an event", 3)
-        width = 1 + (3 if impact is True else 2) * n
-        table = reals_of_file(arrays, f"event_{k}", (len(entry(arrays, f"event_{k}")), width), arithmetic)
-        events[text(name, "the name of an event")] = Happened.of(integer(count, "a count", len(table)), table, n)
-    return events
-
-
-def _states(arrays: Mapping[str, Any], n: int, arithmetic: Reals) -> dict[str, Any]:
-    """t, q, p and output, their shapes checked."""
-    states: dict[str, Any] = {}
-    if "output" in arrays:
-        states["output"] = checked_output(floats(arrays, "output", (None,), np.int64), n)
-    width = len(states["output"]) if "output" in arrays else n
-    count = len(entry(arrays, "t"))
-    if count < 1:
-        raise ValueError("it has no states")
-    for name, shape in (("t", (count,)), ("q", (count, width)), ("p", (count, width))):
-        states[name] = reals_of_file(arrays, name, shape, arithmetic)
-    return states
-
-
-def reals_of_file(arrays: Mapping[str, Any], name: str, shape: tuple[int, ...], arithmetic: Reals) -> NDArray[Any]:
-    """Numbers of the run's arithmetic. At more digits they are text: a mantissa and an exponent, both exact."""
-    dtype = float if arithmetic.digits is None else getattr(entry(arrays, name), "dtype", None)
-    found = floats(arrays, name, shape, dtype)
-    if arithmetic.digits is not None and not all(BINARY_NUMBER.fullmatch(str(x)) for x in found.flat):
-        raise ValueError(f"{name} must hold binary numbers as text, such as 0x1a2bp-52")
-    return arithmetic.array(found)
-
-
-def _derivatives(arrays: Mapping[str, Any], count: int, system: System, arithmetic: Reals) -> dict[str, NDArray[Any]]:
-    """tangent and sensitivity, where there are any."""
-    n, size = system.n, len(system.values())
-    shapes = {"tangent": (count, 2 * n, 2 * n), "sensitivity": (count, 2 * n, size + 1)}
-    return {name: reals_of_file(arrays, name, shape, arithmetic) for name, shape in shapes.items() if name in arrays}
-
-
-def check_times(t: NDArray[Any], h: Any, every: int) -> None:
-    """Check that the stored times are those after multiples of `every` steps h, and that of the last step."""
-    if not (all_finite(t) and all_finite(np.array(h))) or h == 0:
-        raise ValueError("times and h must be finite, and h not zero")
-    if len(t) == 1:
-        return
-    steps = np.arange(len(t)) * every
-    wanted = t[0] + steps[:-1] * h
-    with np.errstate(over="ignore", invalid="ignore"):
-        last = (t[-1] - t[0]) / h
-        slack = 1e-6 * every + 64 * np.finfo(float).eps * float(max(abs(t[0]), abs(t[-1])) / abs(h))
-        off = float(abs((t[:-1] - wanted) / h).max())
-    if not (np.isfinite(slack) and np.isfinite(off)):
-        raise ValueError(f"h = {float(h):g} is next to nothing beside its times, which go to {float(t[-1]):g}")
-    if off > slack or not steps[-2] - slack <= float(last) <= steps[-1] + slack:
-        raise ValueError(f"its times are not those of every {every} steps of h = {float(h):g}")

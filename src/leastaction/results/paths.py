@@ -10,22 +10,21 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from leastaction.docstrings import documented
 from leastaction.events import Happened
 from leastaction.methods import Method
 from leastaction.numbers.rounding import all_finite, reals
 from leastaction.printing import freedom
-from leastaction.results import tables
+from leastaction.results import files, tables
 from leastaction.results.path import Path, in_time
+from leastaction.results.saved import Savable, fields
 from leastaction.run.standing import Status
 from leastaction.step.inputs import Inputs
-from leastaction.store.lazy import LazyArray, import_xarray
 from leastaction.systems.protocol import System
 
 if TYPE_CHECKING:
-    import pandas
     import xarray
     from matplotlib.axes import Axes
 
@@ -35,7 +34,7 @@ BLOCK = 1 << 18  # states whose energy is computed at once
 
 
 @dataclass(frozen=True, eq=False)
-class Paths:
+class Paths(Savable):
     """Many trajectories: what `la.ensemble` gives back.
 
     ``paths[i]`` is trajectory i as a single `Path`, as far as it went. ``len(paths)`` is their number B, and a loop
@@ -130,17 +129,7 @@ class Paths:
         return max(times) if self.h > 0 else min(times)
 
     def energy(self) -> NDArray[Any]:
-        """The energy E = p·v − L at every stored state.
-
-        Returns
-        -------
-        ndarray, shape (B, K)
-
-        Raises
-        ------
-        ValueError
-            Not all degrees of freedom are stored.
-        """
+        """The energy E = p·v − L at every stored state."""
         if self.output is not None:
             raise ValueError(
                 f"the energy needs the whole state; these paths store {len(self.output)} of {self.system.n} degrees of "
@@ -148,7 +137,10 @@ class Paths:
             )
         B, K, _ = self.q.shape
         if self.digits is not None:
-            return self._energy_at_digits()
+            E = np.full((B, K), reals(self.digits).array(np.nan)[()])
+            for i, path in enumerate(self):
+                E[i, self._there(i)] = path.energy()
+            return E
         E = np.full((B, K), np.nan)
         many, rows = max(1, BLOCK // K), min(K, BLOCK)
         for i, k in product(range(0, B, many), range(0, K, rows)):
@@ -158,14 +150,6 @@ class Paths:
             trajectory, row = np.nonzero(there)
             t = np.asarray(self.t[block[1]])[row] if self.pace is None else np.asarray(self.t[block])[there]
             E[block][there] = self.system.energies(t, q[there], p[there], self.values[block[0]][trajectory])
-        return E
-
-    def _energy_at_digits(self) -> NDArray[Any]:
-        """The energy at more digits, one trajectory after the other."""
-        arithmetic = reals(self.digits)
-        E = np.full(self.q.shape[:2], arithmetic.array(np.nan)[()])
-        for i, path in enumerate(self):
-            E[i, self._there(i)] = path.energy()
         return E
 
     def _there(self, i: int) -> NDArray[np.bool_]:
@@ -209,20 +193,6 @@ class Paths:
     def __iter__(self) -> Iterator[Path]:
         return (self[i] for i in range(len(self)))
 
-    @documented("file", "columns")
-    def to_csv(self, file: str | os.PathLike[str], dofs: ArrayLike | None = None, names: Any = None) -> None:
-        """Write one table of all trajectories with every digit: trajectory, t, q, p, and the energy where the whole
-        state is stored.
-        """
-        tables.write(self, file, dofs, names)
-
-    @documented("columns")
-    def to_pandas(self, dofs: ArrayLike | None = None, names: Any = None) -> pandas.DataFrame:
-        """The table of `to_csv` as a pandas DataFrame with the index (trajectory, t). Needs the extra
-        ``leastaction[pandas]``.
-        """
-        return tables.frame(self, dofs, names)
-
     @documented()
     def plot(self, what: str = "configuration", ax: Axes | None = None, most: int = 50, **options: Any) -> Axes:
         """Draw trajectories with Matplotlib, one over the other, from dark to bright in their order.
@@ -241,15 +211,6 @@ class Paths:
 
         return plot_paths(self, what, ax, most, **options)
 
-    @documented("file")
-    def save(self, file: str | os.PathLike[str]) -> None:
-        """Write all trajectories to one file, as `Path.save` writes one: "runs.npz" keeps everything, "runs.csv" is a
-        table of trajectory, t, q and p alone.
-        """
-        from leastaction.results.saved_paths import save
-
-        save(self, file)
-
     @classmethod
     def load(cls, file: str | os.PathLike[str]) -> Paths:
         """Read back what `Paths.save` wrote. The file may come from anybody, as for `Path.load`.
@@ -258,17 +219,10 @@ class Paths:
         ----------
         file : path
             A file that `Paths.save` wrote.
-
-        Raises
-        ------
-        ValueError
-            The file is damaged, or holds no ensemble.
         """
-        from leastaction.results import files
-        from leastaction.results.saved_paths import fields
 
-        def made(arrays: Any, header: Any, length: int) -> Paths:
-            found = fields(arrays, header)
+        def made(arrays: Any, header: Any) -> Paths:
+            found = fields(arrays, header, True)
             own = found["pace"]
             return cls(**found | {"pace": None if own is None else cls(**own)})
 
@@ -279,24 +233,11 @@ class Paths:
         """The paths as an xarray Dataset with the coordinates trajectory, t and dof. Needs the extra
         ``leastaction[xarray]``.
         """
-        xarray = import_xarray()
-        dims = ("trajectory", "t", "dof")
-
-        def states(array: Any) -> Any:
-            return array.variable(dims) if isinstance(array, LazyArray) else (dims, array)
-
-        if self.pace is None:
-            times: dict[str, Any] = {"t": np.asarray(self.t)}
-        else:  # the axis is s, and t is a function of s
-            dims = ("trajectory", "s", "dof")
-            times = {"s": np.asarray(self.pace.t), "t": (dims[:2], np.asarray(self.t))}
-        lazy = isinstance(self.q, LazyArray)  # a lazy array is not read before it is asked for
-        energy = {} if lazy or self.output is not None else {"energy": (dims[:2], self.energy())}
-        return xarray.Dataset(
-            {"q": states(self.q), "p": states(self.p), **energy, "status": ("trajectory", self.status)},
-            coords={"trajectory": np.arange(len(self)), "dof": tables.dof_labels(self), **times},
-            attrs={"method": self.method.name, "h": self.h, "every": self.every, "system": self.system.name},
-        )
+        axis, times = "t", dict[str, Any](t=np.asarray(self.t))
+        if self.pace is not None:  # the axis is s, and t is a function of s
+            axis, times = "s", {"s": np.asarray(self.pace.t), "t": (("trajectory", "s"), np.asarray(self.t))}
+        coords = {"trajectory": np.arange(len(self)), **times}
+        return tables.dataset(self, ("trajectory", axis, "dof"), coords, status=("trajectory", self.status))
 
     @documented()
     def to_html(self, file: str | os.PathLike[str], draw: Any = None, megabytes: float = 1.4) -> None:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from leastaction.linear.matrices import chosen_dofs
 from leastaction.results import looks, sections
-from leastaction.results.between import smooth
 from leastaction.results.colours import COLOURS, colour
+from leastaction.results.inside_steps import smooth
 from leastaction.results.looks import Look, conserves_energy, look, stored_places, with_unit
 
 if TYPE_CHECKING:
@@ -184,12 +184,7 @@ _QUANTITIES = {"q": "position", "v": "velocity", "a": "acceleration"}
 
 
 def _history(
-    path: Path,
-    seen: Look,
-    ax: Axes,
-    dofs: Any = None,
-    of: str = "q",
-    names: Mapping[int, str] | None = None,
+    path: Path, seen: Look, ax: Axes, dofs: Any = None, of: str = "q", names: Mapping[int, str] | None = None
 ) -> _Lines:
     """q, v or a of some degrees of freedom over t."""
     if of not in _QUANTITIES:
@@ -231,10 +226,7 @@ def _energy(path: Path, seen: Look, ax: Axes) -> _Lines:
     (line,) = ax.plot(path.t, change, linewidth=1)
     largest = float(np.abs(change).max())
     name = "energy error" if conserves_energy(path.system) else "energy change"
-    ax.set(
-        xlabel=_time_label(seen),
-        ylabel=f"relative {name}" if relative else with_unit(name, seen.unit("energy")),
-    )
+    ax.set(xlabel=_time_label(seen), ylabel=f"relative {name}" if relative else with_unit(name, seen.unit("energy")))
     ax.set_title(f"largest {largest:.1e}", fontsize="medium", loc="right")
     return [("", line)]
 

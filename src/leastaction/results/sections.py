@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.results.between import states
+from leastaction.results.inside_steps import states
 from leastaction.results.looks import look
 from leastaction.step.zeros import zeros
 

@@ -6,17 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leastaction.results.path import Path
-from leastaction.results.tables import dof_labels
-from leastaction.store.lazy import import_xarray
-
-if TYPE_CHECKING:
-    import xarray
 
 READ_BYTES = 2**23  # size of the states in memory at once
 
@@ -117,16 +112,6 @@ class StoredPath(Path):
             begin, end = max(0, int(row[here].min()) - 1), int(np.ceil(row[here].max())) + 2
             found[here] = self.part(min(begin, len(self) - 1), end)(times[here])
         return found
-
-    def to_xarray(self) -> xarray.Dataset:
-        """The path as an xarray Dataset; its arrays are read when they are used."""
-        xarray = import_xarray()
-        arrays: Any = {"q": self.q, "p": self.p}
-        return xarray.Dataset(
-            {name: array.variable(("t", "dof")) for name, array in arrays.items()},
-            coords={"t": self.t[:], "dof": dof_labels(self)},
-            attrs={"method": self.method.name, "h": self.h, "every": self.every, "system": self.system.name},
-        )
 
     def __repr__(self) -> str:
         return f"Stored{super().__repr__()[:-1]}, {self.standing}, in {self.file})"

@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 
 from leastaction.results import files
 from leastaction.results.looks import stored_places
+from leastaction.store.lazy import LazyArray, import_xarray
 
 if TYPE_CHECKING:
     import pandas
+    import xarray
 
     from leastaction.results.path import Path
     from leastaction.results.paths import Paths
@@ -76,10 +78,19 @@ def heads(run: Path | Paths, with_energy: bool, dofs: Any = None, names: Names =
     return [*([] if run.q.ndim == 2 else ["trajectory"]), "t", *q, *p, *(["energy"] if with_energy else [])]
 
 
-def dof_labels(run: Path | Paths) -> Sequence[Any]:
-    """The coordinate "dof" of an xarray Dataset: names of the degrees of freedom, or their numbers."""
+def dataset(run: Path | Paths, dims: tuple[str, ...], coords: Mapping[str, Any], **further: Any) -> xarray.Dataset:
+    """The states as an xarray Dataset, with names of the degrees of freedom or their numbers. Arrays on disk are read
+    when they are used; they come without the energy, which would read all of them.
+    """
+    xarray, lazy = import_xarray(), isinstance(run.q, LazyArray)
+    states = {name: getattr(run, name) for name in ("q", "p")}
+    found = {name: x.variable(dims) if isinstance(x, LazyArray) else (dims, x) for name, x in states.items()}
+    if not lazy and run.output is None:
+        found["energy"] = (dims[:-1], run.energy())
     chosen, _ = stored_places(run)
-    return [run.system.names[dof] for dof in chosen] if run.system.names else chosen
+    labels = [run.system.names[dof] for dof in chosen] if run.system.names else chosen
+    about = {"method": run.method.name, "h": run.h, "every": run.every, "system": run.system.name}
+    return xarray.Dataset(found | further, coords={**coords, "dof": labels}, attrs=about)
 
 
 def _paths(run: Path | Paths) -> Iterator[tuple[list[int], Path]]:

@@ -18,14 +18,11 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.backend import Backend
-from leastaction.backends.composed import ComposedStepper
-from leastaction.backends.galerkin import GalerkinStepper
 from leastaction.engine.run import Engine
 from leastaction.engine.stepper import FormStepper
-from leastaction.events import GROWING, LAST_STATES, Watch, WatchedForms, WatchedGalerkin, WatchedStates
+from leastaction.events import GROWING, LAST_STATES, Watch, WatchedForms, WatchedStates
 from leastaction.kernel import native_lanes
-from leastaction.methods import Composition, Galerkin, require_member
+from leastaction.methods import Galerkin
 from leastaction.numbers.rounding import Digits
 from leastaction.reading import MOST_STEPS, floats
 from leastaction.run.motion_checks import impacts, judge_energy, judge_poles
@@ -120,14 +117,11 @@ def drive(sink: Sink, client: Any = None, threads: int | None = None, progress: 
     return {"run_time": time.perf_counter() - clock}
 
 
-def stretch(
-    plan: Plan, starts: Starts, standing: Standing, block: Block, tick: Tick, lasting: bool = True, threads: int = 1
-) -> None:
+def stretch(plan: Plan, starts: Starts, standing: Standing, block: Block, tick: Tick, lasting: bool = True) -> None:
     """Run these trajectories in pieces from where they stand to the end of the block, or until the tick ends the run.
     The state that further steps depend on is kept if there are any, or if it is to be `lasting`.
 
-    This number of threads may share the work of each trajectory, one trajectory after the other. A stepper may end a
-    piece early, for instance where a step is to be looked at: the stepper is then asked again.
+    A stepper may end a piece early, for instance where a step is to be looked at: the stepper is then asked again.
     """
     end, size, piece, goes_on = block.end(plan), together(plan, len(starts)), first_piece(plan), True
     for begin in range(0, len(starts), size):
@@ -135,10 +129,8 @@ def stretch(
         if not goes_on or not standing.going(end)[slice(*part)].any():
             continue
         stepper = at_work(plan, starts.part(*part), standing.part(*part))
-        if isinstance(stepper, GalerkinStepper | FormStepper):
-            stepper.threads = threads
-            if plan.hasty:
-                stepper.hurry()
+        if plan.hasty and isinstance(stepper, FormStepper):
+            stepper.hurry()
         rows, own, begun = block.rows[slice(*part)], standing.part(*part), stepper.done
         thrown = impacts(plan, own)
         while goes_on and not stepper.status().all() and stepper.done < end:
@@ -214,7 +206,7 @@ def _here(sink: Sink, parts: list[Part], workers: int, report: Callable[[int], A
                     report(steps)
                 return not stop.is_set() and time.monotonic() < deadline
 
-            stretch(plan, starts, chunk.standing, block, tick, chunk.lasting, 1 if plan.many else workers)
+            stretch(plan, starts, chunk.standing, block, tick, chunk.lasting)
             chunk.take(block)
             block = chunk.next()
         if block is not None:
@@ -240,17 +232,16 @@ def _cores(plan: Plan) -> int:
     """The cores that this process may use, and has work for. Other precisions have one core; linear algebra shares the
     cores itself.
     """
-    if isinstance(plan.reals, Digits) or plan.system.linear:
+    if not plan.many or isinstance(plan.reals, Digits) or plan.system.linear:
         return 1
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:
         cores = os.cpu_count() or 1
-    return cores if plan.many else team(plan, cores)
+    return cores
 
 
 ENDS = (GOING_WELL, NOT_CONVERGED, NOT_FINITE, BRANCH_ENDS, SINGULAR, STOPPED, RESTING, HELD)  # ends of a trajectory
-EACH = 32_768  # rows and coordinates that are enough for a thread
 BLOCK = 4096  # steps whose energies are computed together, at most
 _ready = threading.local()  # the stepper with which a single run was prepared
 
@@ -262,14 +253,10 @@ def lanes(plan: Plan) -> int:
     """
     if not plan.many or plan.row.varied:
         return 1
-    if (engine := _engine(plan, native_lanes())) is not None:
-        return engine.width if plan.events is None or (engine.watches and engine.phases == 1) else 1
-    if _engine(plan, 1) is not None:
+    engine = _engine(plan, native_lanes())
+    if engine is None or (plan.events is not None and not (engine.watches and engine.phases == 1)):
         return 1
-    how = _native(plan, native_lanes())
-    if how is not None and isinstance(plan.method, Composition):
-        return 1 if plan.energies or plan.events is not None else native_lanes()
-    return 1 if how is None or (plan.energies and not how.fused) else how.lanes
+    return engine.width
 
 
 def together(plan: Plan, size: int) -> int:
@@ -281,10 +268,6 @@ def state_size(plan: Plan, starts: Starts) -> int:
     """About how many numbers a trajectory needs to go on from where it stands."""
     if (engine := _engine(plan, lanes(plan))) is not None:
         return int(engine.lasting.sum()) * engine.phases * (engine.lanes // engine.width)
-    how = _native(plan, lanes(plan))
-    if how is not None:
-        phases = len(plan.method.parts) if isinstance(plan.method, Composition) else 1
-        return int(how.lasting.sum()) * phases
     n, s = plan.row.n, plan.method.s if isinstance(plan.method, Galerkin) else 0
     return 2 + (5 + s) * n + starts.params.shape[1] + 2 * n * plan.row.varied
 
@@ -294,16 +277,6 @@ def _engine(plan: Plan, width: int) -> Engine | None:
     if isinstance(plan.reals, Digits):
         return None
     return plan.system.engine(plan.method, width, width > 1 and bool(plan.energies), plan.row.varied)
-
-
-def _native(plan: Plan, width: int) -> Backend | None:
-    """The stepper of these trajectories side by side; None if no kernel of the family steps them."""
-    system, method = plan.system, plan.method
-    if not isinstance(method.root, Galerkin) or isinstance(plan.reals, Digits):
-        return None
-    if isinstance(method, Composition):
-        return system.backend(method.root, width, composed=True)
-    return system.backend(method.root, width, width > 1 and bool(plan.energies))
 
 
 def prepare(plan: Plan, starts: Starts, standing: Standing | None = None) -> dict[str, Any]:
@@ -319,21 +292,12 @@ def prepare(plan: Plan, starts: Starts, standing: Standing | None = None) -> dic
             system.check_stable(plan.method, float(plan.h))
         told["stability_time"] = time.perf_counter() - clock
     engine = _engine(plan, lanes(plan))
-    how = None if engine is not None else _native(plan, lanes(plan))
     if engine is not None and plan.events is None:
         engine.compiled(hard=False)
-    elif how is not None and plan.events is None:
-        how.prepare()
     else:
         stepper = at_work(plan, starts.part(0, 1), standing or Standing.begin(plan, starts.part(0, 1)))
         _ready.found = None if plan.many else (plan, stepper)
     return told
-
-
-def team(plan: Plan, cores: int) -> int:
-    """How many of the cores one trajectory has work for, by the rows of its sums and its coordinates."""
-    how = _native(plan, 1)
-    return 1 if how is None else max(1, min(cores, how.rows // EACH))
 
 
 def at_work(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
@@ -346,28 +310,13 @@ def at_work(plan: Plan, starts: Starts, standing: Standing) -> Stepper:
         return _one(plan, starts, standing)
     system, method = cast(Lagrangian, plan.system), plan.method  # all others go one by one
     start = Start(plan.t0, starts.q, starts.p, starts.v, plan.h, starts.params, starts.inputs)
-    found: Stepper
-    if _engine(plan, width) is not None:
-        energy, watch = bool(plan.energies), plan.events
-        formed = (
-            FormStepper(system, method, start, plan.row, width, energy=energy)
-            if watch is None
-            else WatchedForms(system, cast(Galerkin, method), start, plan.row, watch, width, energy)
-        )
-        formed.leave(starts.status)
-        found = formed
-    elif isinstance(method, Composition):
-        composed = ComposedStepper(system, method, start, plan.row, width)
-        composed.leave(starts.status)
-        found = composed
+    energy, watch = bool(plan.energies), plan.events
+    found: Any
+    if watch is None:
+        found = FormStepper(system, method, start, plan.row, width, energy=energy)
     else:
-        how = (system, require_member(method, "a run"), start, plan.row)
-        energy, watch = bool(plan.energies), plan.events
-        side_by_side: GalerkinStepper | WatchedGalerkin = (
-            GalerkinStepper(*how, width, energy) if watch is None else WatchedGalerkin(*how, watch, width, energy)
-        )
-        side_by_side.leave(starts.status)
-        found = side_by_side
+        found = WatchedForms(system, cast(Galerkin, method), start, plan.row, watch, width, energy)
+    found.leave(starts.status)
     return _restored(found, standing)
 
 
@@ -389,9 +338,6 @@ def _eventful(plan: Plan, events: Watch, start: Start, at: Any) -> Stepper:
     system, method, reals = plan.system, plan.method, plan.reals
     if (engine := _engine(plan, 1)) is not None and engine.watches and isinstance(method, Galerkin):
         return WatchedForms(cast(Lagrangian, system), method, start, plan.row, events)
-    how = _native(plan, 1) if engine is None else None
-    if how is not None and how.watches:
-        return WatchedGalerkin(how.system, how.method, start, plan.row, events)
 
     def make(t: Any, q: NDArray[Any], p: NDArray[Any], h: Any, *, number: int = 0, varied: int = 0) -> Stepper:
         at_start = q is start.q and p is start.p  # whose velocity may have been given

@@ -49,6 +49,14 @@ def rate(constraints: Program) -> Program:
     return B.finished(c=_along(at["g_q"], B.values("v"), at["g_t"]))
 
 
+def squares(constraints: Program) -> Program:
+    """(t, q, v, params) ↦ Σ_j G_ij² v_j of each constraint."""
+    n = dict(constraints.inputs)["q"]
+    B = Builder([("t", 1), ("q", n), ("v", n), ("params", dict(constraints.inputs)["params"])])
+    G, v = B.at(jacobian(constraints, "q"), B.blocks())["g_q"], B.values("v")
+    return B.finished(squares=[dot([a * a for a in G[k : k + n]], v) for k in range(0, len(G), n)])
+
+
 def geometry(constraints: Program) -> Program:
     """(t, q, v, params) ↦ g, c = ġ, G row by row, and `bend`, what g̈ is without acceleration: g̈ = G a + bend."""
     moving = jacobian(rate(constraints), "t", "q", "v")

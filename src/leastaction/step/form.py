@@ -44,38 +44,29 @@ found by measuring the energy of many pendulums over 10⁶ steps: quotients by h
 small odd number times 2^k, presumably since ties then all fall to one side), and sums that begin with p (up to 3·10⁻⁶
 ε). So p comes last.
 
-Where an equation balances p + I against a momentum m, as that of a node does (`backends.fused.collocation`), p − m
-comes first. Near the root p + I and m are nearly the same number. If both are rounded to multiples of the last place of
-p, they become the same multiple, and the equation seems to be solved, wherever between two multiples the velocity was
-when it came there, from the side of the prediction. The energy of charges in magnetic fields drifted by up to 7·10⁻⁴ ε
-a step. The difference p − m has no rounding, or next to none, and I + (p − m) tells what is left to its own last place.
-The equations of a whole step balance p against all its momenta. Loops sum them as
+Where an equation balances p + I against a momentum m, as that of a node does (`engine.gauss`), p − m comes first. Near
+the root p + I and m are nearly the same number. If both are rounded to multiples of the last place of p, they become
+the same multiple, and the equation seems to be solved, wherever between two multiples the velocity was when it came
+there, from the side of the prediction. The energy of charges in magnetic fields drifted by up to 7·10⁻⁴ ε a step. The
+difference p − m has no rounding, or next to none, and I + (p − m) tells what is left to its own last place.
 
-    R_ν = Σ_i h w_i ( (l_ν(τ_i) − δ_νs) f_i + l_ν′(τ_i)/h (m_i − p) ) + κ_ν p,     κ_ν = Σ_i h w_i l_ν′(τ_i)/h − δ_νs,
-
-with the rounded numbers in κ, so that nothing but the rounding of R changes: κ is some ε, and known to its own last
-place (`backends.loops.sweep`). κ p comes last, where the sum is next to nothing. Behind the forces it met a number of
-their size, a multiple of its own last place, of which κ p is a part or a few: what rounding left of κ p was then no
-chance but a function of p, and double pendulums drifted by −2.3·10⁻⁵ ε a step. By mass chords the energy of a charge
-drifted by 3.6 ± 1.0·10⁻⁴ ε a step, and by 1.6 ± 0.6·10⁻⁴ ε since.
-
-What is small comes first, or is carried on. An iteration that ends with the increments dz knows the forces at z before
-them, and ∂I/∂z dz is to be added to the impulse I. That is less than half the last place of I. Behind the sum it is
-rounded away, every time, and I stays on the side of the prediction: the energy of double pendulums by Newton's
-iteration drifted by 1.9·10⁻⁴ ε a step. So sums over forces begin with it (`backends.loops.sweep.push_on`), or what its
-sum with I loses is added to what the sums of the state have left over (`backends.fused.newton`). That, in turn, is not
-added to the increment of the next step, but to what rounding leaves over there (`backends.fused.advance.summed`).
+What is small is carried on. An iteration that ends with the increments dz knows the forces at z before them, and
+∂I/∂z dz is to be added to the impulse I. That is less than half the last place of I. Behind the sum it is rounded away,
+every time, and I stays on the side of the prediction: the energy of double pendulums by Newton's iteration drifted by
+1.9·10⁻⁴ ε a step. So what its sum with I loses is added to what the sums of the state have left over
+(`engine.increments`). That, in turn, is not added to the increment of the next step, but to what rounding leaves over
+there (`engine.form.Form.landed`).
 
 What is left where an iteration ends has a side, too. Chords come from the side of the prediction, in step after step,
 so that a thousandth of ε, relative to the step, is no chance, and is seen as a drift of up to 10⁻⁴ ε. So steps end with
-the forces at the last place, and mass chords of the loops go on until less is left (`step.verdict`, ONE_SIDED).
+the forces at the last place, and iterations go on until next to nothing is left (`engine.verdict`, NEGLIGIBLE).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,9 +75,6 @@ from leastaction.methods import Galerkin
 from leastaction.methods.quadrature import FLOAT64_DIGITS, lagrange_basis, lobatto, rounded
 from leastaction.program import Builder, Program
 from leastaction.program.ordering import ordered
-
-if TYPE_CHECKING:
-    from leastaction.step.cyclic import Cyclic
 
 Array = NDArray[Any]
 
@@ -227,17 +215,13 @@ class System(Protocol):
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a member PsNrQu on a system: n coordinates, `multipliers` m of them at each control point.
-
-    Where cyclic coordinates were left out, `of` tells which (`step.cyclic`).
-    """
+    """One step of a member PsNrQu on a system: n coordinates, `multipliers` m of them at each control point."""
 
     n: int
     method: Galerkin
     terms: tuple[Term, ...]
     multipliers: int = 0
     end: End | None = None
-    of: Cyclic | None = None
 
     @property
     def s(self) -> int:
@@ -271,23 +255,6 @@ class Step:
             return False
         still = all(slopes.code[k] == ("const", 0.0) for block in ("f_v", "m_q") for k in slopes.output(block))
         return still and not slopes.depends("m_v", "t", "q", "v")
-
-    @cached_property
-    def linear(self) -> bool:
-        """Whether the derivatives of the equations by the unknowns do not depend on the unknowns: then there is one
-        root.
-        """
-        blocks = [(term.slopes, f"{out}_{block}") for term in self.terms for out in "fmg" for block in ("q", "v")]
-        return not self.multipliers and not any(
-            slopes.depends(name, "q", "v") for slopes, name in blocks if name in dict(slopes.outputs)
-        )
-
-    @property
-    def branching(self) -> bool:
-        """Whether a coarse step may have several roots, of which the pivots tell (`step.verdict`); not asked with
-        multipliers.
-        """
-        return self.checked and not self.multipliers and not self.linear
 
     @cached_property
     def params(self) -> int:

@@ -9,19 +9,6 @@ e_{k+1} ≈ e_k + ∇e_k + ∇²e_k. The number of differences to add, none to t
 lately: by the largest error, where older errors count half as much with every step. Steps so coarse that even the best
 was far off are predicted by the polynomial alone: there the differences lead to other roots.
 
-Where prolongation is wild. A polynomial of high degree that has followed a fast oscillation (h ω = 30) tells nothing of
-the next step. Where a prediction lies beyond the reach of the verdict, and where a step is too coarse for any
-prediction (`step.verdict.coarse`), another one is tried first: the step of the equations linearised about the uniform
-motion z^ν = d_ν h v, which is the step itself where a system is linear, however stiff. The root near it is taken if
-
-    the usual verdict is good, and the way from the uniform motion is no longer than the reach;
-    the linearised step missed the root by at most a sixteenth (NEARBY), in every coordinate, of the step or of a third
-    of the reach, by which a coordinate that turns back is measured;
-    det ∂R/∂z has the sign that it has at h → 0, both at the uniform motion and at the linearised step: where the sign
-    has changed, a shorter step was singular, and the root is not connected with the motion;
-    all this holds of parts of the step, too (`step.continuation.PARTS`): over the waves of a force the whole step alone
-    may come near a root by chance.
-
 Errors are counted in lengths of the latest steps, coordinate by coordinate, so that units do not matter. A prediction
 has three stages, of which the first and the last know one coordinate alone:
 
@@ -29,24 +16,22 @@ has three stages, of which the first and the last know one coordinate alone:
     choose     the largest errors over all coordinates, record ↦ the candidate to take, record
     propose    memory, choice ↦ z of the next step
 
-They are written once, on Values of a Builder: inlined in fused kernels, compiled for the native loops, evaluated at any
-precision.
+They are written on Values of a Builder.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.program import Builder, Program, Value
-from leastaction.step.rows import OneByOne, Row, Rows, Table, apply, size
-from leastaction.step.verdict import TINY
+from leastaction.program import Value
+from leastaction.step.rows import Row, Rows, Table, apply, size
 
+TINY = 1e-280  # no scale is zero: smaller increments are no motion, and have no digits left to compare
 WHOLE = 3  # up to this degree the last polynomial is extrapolated whole
 DIFFERENCES = 3  # of what the last predictions missed
 NEAR = 1 / 16  # differences are added where predictions with them came so near, in lengths of the latest steps
@@ -137,36 +122,6 @@ class Prediction:
         return [
             [wanted.op("if", c) for c in column] for wanted, column in zip(cut, self.rows.columns(table), strict=True)
         ]
-
-    # The stages as Programs, of one coordinate; for the native loops and for any precision.
-
-    @cached_property
-    def assess_program(self) -> Program:
-        """(z, unit, started, memory) ↦ memory, errors."""
-        B = Builder([("z", self.s), ("unit", 1), ("started", 1), ("memory", self.memory)])
-        z, (unit,), (started,), memory = B.blocks().values()
-        after, errors = self.assess(z, unit, started, memory)
-        return B.finished(memory=after, errors=errors)
-
-    @cached_property
-    def choose_program(self) -> Program:
-        """(errors, started, record) ↦ choice, record."""
-        B = Builder([("errors", self.candidates), ("started", 1), ("record", self.record)])
-        errors, (started,), record = B.blocks().values()
-        choice, after = self.choose(errors, started, record)
-        return B.finished(choice=[choice], record=after)
-
-    @cached_property
-    def propose_program(self) -> Program:
-        """(z, choice, started, memory) ↦ z: the places of `assess_program`, with the choice for the unit."""
-        B = Builder([("z", self.s), ("choice", 1), ("started", 1), ("memory", self.memory)])
-        _, (choice,), _, memory = B.blocks().values()
-        return B.finished(z=self.propose(memory, choice))
-
-
-def prediction(modes: NDArray[Any], growth: NDArray[Any]) -> Prediction:
-    """The prediction with these tables, of numbers or of mpmath's, every number a value."""
-    return Prediction(len(modes), OneByOne(tables(modes, growth)))
 
 
 def tables(modes: NDArray[Any], growth: NDArray[Any]) -> dict[str, Table]:

@@ -31,10 +31,6 @@ class Rows(Protocol):
 
     side_by_side: bool
 
-    @property
-    def single(self) -> bool:
-        """Whether there is one trajectory."""
-
     def length(self, count: int) -> int:
         """How many values hold a row of so many numbers."""
 
@@ -79,14 +75,6 @@ def combine(columns: Sequence[Row], numbers: Sequence[Any]) -> Row:
     return total
 
 
-def _chain(pairs: Sequence[tuple[Value, Value]]) -> Value:
-    """A sum of products, one after the other."""
-    found = pairs[0][0] * pairs[0][1]
-    for a, b in pairs[1:]:
-        found = found + a * b
-    return found
-
-
 def total(numbers: Sequence[Any]) -> Any:
     """A sum by halves."""
     if len(numbers) == 1:
@@ -122,7 +110,6 @@ class OneByOne:
 
     tables: dict[str, Table] = field(default_factory=dict)
     h: Any = None
-    single: bool = False
     side_by_side = False
 
     def length(self, count: int) -> int:
@@ -155,10 +142,7 @@ class SideBySide:
     lanes: int
     B: Builder | None = None
     repeated: frozenset[str] = frozenset()  # tables padded with their last row
-    block: str = "tables"
-    woven: frozenset[str] = frozenset()  # tables for `product` alone, of which each waits for the one before
     side_by_side = True
-    single = True
 
     def length(self, count: int) -> int:
         return -(-count // self.lanes)
@@ -190,27 +174,13 @@ class SideBySide:
 
     def columns(self, name: str) -> list[Row]:
         assert self.B is not None
-        values, (begin, height, width) = self.B.values(self.block), self.places[name]
+        values, (begin, height, width) = self.B.values("tables"), self.places[name]
         return [values[begin + k * height : begin + (k + 1) * height] for k in range(width)]
 
     def product(self, name: str, x: Row) -> Row:
         columns = self.columns(name)
-        if not self._woven(name):
-            there = [k for k, column in enumerate(at_step(self.tables[name], 1.0).T) if np.any(column)]
-            return combine([columns[k] for k in there], [self.number(x, k) for k in there])
-        (vector,) = x
-        pairs = [(columns[k][0], vector.op(f"swap{k}") if k else vector) for k in range(self.lanes)]
-        chains = [[pair for k, pair in enumerate(pairs) if k & 2 == bit] for bit in (0, 2)]
-        return [total([_chain(chain) for chain in chains if chain])]
-
-    def _woven(self, name: str) -> bool:
-        """Whether a table lies so that column k has in lane i the entry (i, i^k): one vector by one, and full."""
-        matrix = at_step(self.tables[name], 1.0)
-        return (
-            name in self.woven
-            and matrix.shape == (self.lanes, self.lanes)
-            and all(np.any(column) for column in matrix.T)
-        )
+        there = [k for k, column in enumerate(at_step(self.tables[name], 1.0).T) if np.any(column)]
+        return combine([columns[k] for k in there], [self.number(x, k) for k in there])
 
     @cached_property
     def places(self) -> dict[str, tuple[int, int, int]]:
@@ -218,7 +188,7 @@ class SideBySide:
         found, begin = {}, 0
         for name, table in self.tables.items():
             count, width = at_step(table, 1.0).shape
-            height, width = self.length(count), self.lanes if self._woven(name) else width
+            height = self.length(count)
             found[name] = (begin, height, width)
             begin += height * width
         return found
@@ -227,13 +197,6 @@ class SideBySide:
     def size(self) -> int:
         """Vectors of all tables."""
         return sum(height * width for _, height, width in self.places.values())
-
-    def powers(self) -> NDArray[np.int64] | None:
-        """Of each vector of the tables: which power of h, −1, 0 or 1, is its factor. None if one has another factor."""
-        one, two = self.numbers(1.0), self.numbers(2.0)
-        fits = {power: (two == one * 2.0**power).all(axis=1) for power in (0, 1, -1)}
-        found = np.select(list(fits.values()), list(fits), 2)
-        return None if (found == 2).any() else found
 
     def numbers(self, h: float) -> NDArray[np.float64]:
         """What the tables are at step h, (size, lanes)."""
@@ -244,8 +207,5 @@ class SideBySide:
             columns[: matrix.shape[1], : len(matrix)] = matrix.T
             if name in self.repeated:
                 columns[: matrix.shape[1], len(matrix) :] = matrix[-1][:, None]
-            if self._woven(name):
-                lane = np.arange(self.lanes)
-                columns = np.array([columns[lane ^ k, lane] for k in lane])
             found[begin : begin + height * width] = columns.reshape(-1, self.lanes)
         return found

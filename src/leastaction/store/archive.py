@@ -15,7 +15,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +30,11 @@ from leastaction.store.checkpoint import Checkpoint
 from leastaction.store.header import check_header, checksum, interpreting, to_json
 
 FORMATS = {"path": 10, "ensemble": 10}
+_REASONS = {
+    errno.ENOSPC: "the disk is full", errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "a file would be too large", errno.EROFS: "the disk is read-only",
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "no permission to write"),
+}  # fmt: skip
 SAFE = "the run up to its last checkpoint is safe, and la.resume goes on from there"
 
 
@@ -113,14 +118,9 @@ class Archive:
     def _add(self, name: str, layout: ArrayLayout) -> None:
         """A new array, its chunks compressed and each with a checksum."""
         self._group.create_array(
-            name,
-            shape=layout.shape,
-            chunks=layout.chunks,
-            dtype=layout.dtype,
-            compressors=_compressors(layout.dtype.itemsize),
-            fill_value=layout.fill,
-            dimension_names=layout.dims,
-        )
+            name, shape=layout.shape, chunks=layout.chunks, dtype=layout.dtype, fill_value=layout.fill,
+            compressors=_compressors(layout.dtype.itemsize), dimension_names=layout.dims,
+        )  # fmt: skip
 
     @classmethod
     def open(cls, path: Path, write: bool = False) -> Archive:
@@ -170,14 +170,17 @@ class Archive:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the lock while writing."""
-        with _explained(self.path, "nothing was changed"):
-            held = _writing(self.path)
-            held.__enter__()
-        try:
+        """Hold the lock while writing, or say who else is writing."""
+        with ExitStack() as held:
+            with _explained(self.path, "nothing was changed"):
+                try:
+                    held.enter_context(lock(self._folder / "lock"))
+                except BlockingIOError as error:
+                    raise StoreError(
+                        f"{self.path} is being written by {error}; one run at a time can write to an archive, while "
+                        "la.open may read it"
+                    ) from None
             yield
-        finally:
-            held.__exit__(None, None, None)
 
     def written(self) -> bool:
         """Whether a process holds the lock; True if that cannot be known."""
@@ -256,10 +259,8 @@ class Archive:
             layout = [found.dtype.str, list(found.chunks)]
             first, *others = found.metadata.codecs
             coded = type(first).__name__ == "BytesCodec" and others == _compressors(found.dtype.itemsize)
-            endian, separator = (
-                getattr(first.endian, "value", first.endian),
-                found.metadata.chunk_key_encoding.separator,
-            )
+            endian = getattr(first.endian, "value", first.endian)
+            separator = found.metadata.chunk_key_encoding.separator
         except (KeyError, FileNotFoundError):
             raise StoreError(f"{self.path} is damaged: its array {name} is missing") from None
         except Exception as error:
@@ -304,22 +305,6 @@ class Archive:
 
 
 @contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """Hold an archive's lock, or say who else is writing."""
-    held = lock(path / "checkpoint" / "lock")
-    try:
-        held.__enter__()
-    except BlockingIOError as error:
-        raise StoreError(
-            f"{path} is being written by {error}; one run at a time can write to an archive, while la.open may read it"
-        ) from None
-    try:
-        yield
-    finally:
-        held.__exit__(None, None, None)
-
-
-@contextmanager
 def _explained(path: Path, safe: str) -> Iterator[None]:
     """Turn errors of the operating system into a StoreError with clear words."""
     try:
@@ -327,15 +312,7 @@ def _explained(path: Path, safe: str) -> Iterator[None]:
     except StoreError:
         raise
     except OSError as error:
-        reasons = {
-            errno.ENOSPC: "the disk is full",
-            errno.EDQUOT: "the disk quota is used up",
-            errno.EFBIG: "a file would be too large",
-            errno.EROFS: "the disk is read-only",
-            errno.EACCES: "no permission to write",
-            errno.EPERM: "no permission to write",
-        }
-        reason = reasons.get(error.errno or 0, str(error))
+        reason = _REASONS.get(error.errno or 0, str(error))
         raise StoreError(error.errno, f"cannot write {path}: {reason}; {safe}") from error
 
 

@@ -16,16 +16,7 @@ from leastaction.errors import StoreError
 from leastaction.methods import Method, method
 from leastaction.numbers.notation import BINARY_NUMBER
 from leastaction.numbers.rounding import MOST_DIGITS, reals
-from leastaction.reading import (
-    MOST_LETTERS,
-    MOST_STEPS,
-    entry,
-    integer,
-    listing,
-    mapping,
-    real,
-    text,
-)
+from leastaction.reading import MOST_LETTERS, MOST_STEPS, entry, integer, listing, mapping, real, text
 
 LARGEST_CHUNK = 2**26  # the most bytes of a chunk that has more than one row
 

@@ -107,18 +107,11 @@ def import_xarray() -> Any:
 
 def _boxes(places: range, cut: int) -> Iterator[tuple[slice, tuple[int, int], int]]:
     """Equidistant places, box by box: their slice of the result, the span to read, and the stride within the span."""
-    if not places:
-        return
-    if places.step < 0:
-        for where, span, step in _boxes(places[::-1], cut):
-            last = len(places) - 1
-            stop = last - where.stop
-            yield slice(last - where.start, stop if stop >= 0 else None, -1), span, step
-        return
-    start, step = places.start, places.step
-    at = 0
+    at, step = 0, abs(places.step)
     while at < len(places):
-        box_end = (places[at] // cut + 1) * cut
-        end = min(len(places), at - (places[at] - box_end) // step)
-        yield slice(at, end), (places[at], start + (end - 1) * step + 1), step
+        first = places[at]
+        ahead = cut - 1 - first % cut if places.step > 0 else first % cut  # to the end of the box
+        end = min(len(places), at + ahead // step + 1)
+        low, high = sorted((first, places[end - 1]))
+        yield slice(at, end), (low, high + 1), step if places.step > 0 else -step
         at = end

@@ -105,6 +105,10 @@ class Usual:
         """Whether a run can carry the derivatives of its states: it can."""
         return True
 
+    def expanded(self) -> Any:
+        """The system without sums over rows: itself."""
+        return self
+
     @property
     def in_time(self) -> Any:
         """The system whose motion in time this is: itself."""

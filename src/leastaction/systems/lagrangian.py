@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from leastaction.backends.backend import Backend, backend
-from leastaction.backends.composed import ComposedStepper
-from leastaction.backends.galerkin import GalerkinStepper
+from leastaction.docstrings import documented
 from leastaction.engine.long_steps import Scripted
 from leastaction.engine.run import Engine, engine
 from leastaction.engine.stepper import FormStepper
 from leastaction.engine.written import written
 from leastaction.errors import TraceError
-from leastaction.methods import Composition, Galerkin, Method, require_member
+from leastaction.methods import Galerkin, Method
 from leastaction.numbers.notation import to_texts
 from leastaction.program import Builder, Program
 from leastaction.reading import entry, integer, listing, mapping, numbers, text
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
     from leastaction.systems.sums import Term as SumTerm
 
 
+@documented()
 class Lagrangian(Mechanics, Usual):
     """A mechanical system: a Lagrangian L(q, v) or L(t, q, v), its parameters, forces and constraints.
 
@@ -65,8 +64,7 @@ class Lagrangian(Mechanics, Usual):
         Names and shapes of what drives the system from outside: an integer is the length of a vector, () a number. The
         force and the Rayleigh function take the inputs that their signatures name; L and constraints take none. A run
         brings the values, ``la.integrate(…, inputs={"u": U})``.
-    names : sequence of str, optional
-        Names of the coordinates, such as ``["theta1", "theta2"]``: tables, plots, pages and files use them.
+    {names}
 
     Attributes
     ----------
@@ -89,33 +87,12 @@ class Lagrangian(Mechanics, Usual):
 
     Methods
     -------
-    momentum(q, v)
-        p = ∂L/∂v.
-    velocity(q, p)
-        The velocity that has this momentum.
-    energy(q, p)
-        E = p·v − L.
-    value(q, v)
-        L itself.
-    acceleration(q, v)
-        The acceleration by Lagrange's equations.
-    external_force(q, v)
-        F, with that of the Rayleigh function.
-    multipliers(q, v)
-        λ of the constraints.
-    reaction(q, v)
-        Gᵀλ, the forces that hold the constraints.
-    from_sympy(L, q, v)
-        A system from a SymPy expression.
-    sum(terms, n)
-        A large system: terms summed over tables of coordinates.
+    momentum, velocity, energy, value, acceleration, external_force, multipliers, reaction, from_sympy, sum
 
     Raises
     ------
     TraceError
         The function does something that cannot be traced. The message says what, and what to write.
-    ValueError
-        n, a parameter or the shape of an input is not what was expected.
 
     Examples
     --------
@@ -248,6 +225,7 @@ class Lagrangian(Mechanics, Usual):
         return cls.from_program(program, n, given, name, force, constraints, inputs, names)
 
     @classmethod
+    @documented()
     def from_sympy(
         cls,
         L: Any,
@@ -274,27 +252,11 @@ class Lagrangian(Mechanics, Usual):
             The time, if L depends on it.
         params : mapping, optional
             Values of all other free symbols of L, by name or by the symbol itself.
-        force : sequence of n expressions, optional
-            The generalised forces.
-        dissipation : expression, optional
-            A Rayleigh function.
-        constraints : expression or sequence of expressions, optional
-            What is held at zero.
+        force, dissipation, constraints : expression or sequence of expressions, optional
+            n generalised forces, a Rayleigh function, and what is held at zero.
         inputs : sequence of SymPy symbols, optional
             Symbols of the force or of the Rayleigh function that are inputs: numbers that a run brings.
-        names : sequence of str, optional
-            Names of the coordinates.
-
-        Returns
-        -------
-        Lagrangian
-
-        Raises
-        ------
-        ValueError
-            A free symbol has no value in `params`, or `params` names a symbol that L does not have.
-        TraceError
-            An input stands in L or in the constraints, or nowhere.
+        {names}
 
         Examples
         --------
@@ -331,6 +293,7 @@ class Lagrangian(Mechanics, Usual):
         return cls.from_program(program, n, values, "L", total, still, shapes, names)
 
     @classmethod
+    @documented()
     def sum(cls, terms: Sequence[SumTerm], n: int, names: Sequence[str] | None = None) -> Sum:
         """A system of n coordinates whose Lagrangian is a sum of small terms, each over the rows of a table.
 
@@ -343,13 +306,7 @@ class Lagrangian(Mechanics, Usual):
             The summands.
         n : int
             Number of coordinates.
-        names : sequence of str, optional
-            Names of the coordinates.
-
-        Returns
-        -------
-        Sum
-            A system for `la.integrate` and `la.ensemble`.
+        {names}
 
         Examples
         --------
@@ -368,10 +325,6 @@ class Lagrangian(Mechanics, Usual):
         names = ("n", "names", "program", "force", "constraints", "inputs", "name", "_given", "_defaults")
         return {name: getattr(self, name) for name in names} | {"fn": None}
 
-    def expanded(self) -> Lagrangian:
-        """The system as one Lagrangian, which it is."""
-        return self
-
     def check_start(
         self,
         t: Any,
@@ -381,7 +334,6 @@ class Lagrangian(Mechanics, Usual):
         params: NDArray[Any],
         inputs: NDArray[Any] | None = None,
     ) -> None:
-        """Say why one trajectory cannot begin."""
         check_start(self, t, q, p, v, params, inputs)
 
     def check_inputs(self) -> None:
@@ -397,21 +349,9 @@ class Lagrangian(Mechanics, Usual):
         """What the steps of a method ask of this system."""
         return written(self, method)
 
-    def backend(
-        self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False
-    ) -> Backend:  # fmt: skip
-        """How the kernels and loops step this system where `engine` does not."""
-        return backend(self, require_member(method, "a step of a Lagrangian"), lanes, energy, composed)
-
-    def stepper(
-        self, method: Method, start: Start, row: Row | None = None
-    ) -> FormStepper | GalerkinStepper | ComposedStepper:
+    def stepper(self, method: Method, start: Start, row: Row | None = None) -> FormStepper:
         """The stepper of one trajectory in float64."""
-        if self.engine(method, varied=row.varied if row else 0) is not None:
-            return FormStepper(self, method, start, row)
-        if isinstance(method, Composition):
-            return ComposedStepper(self, method, start, row)
-        return GalerkinStepper(self, require_member(method, "a step of a Lagrangian"), start, row)
+        return FormStepper(self, method, start, row)
 
     def explain(self, failure: Failure, h: float) -> tuple[str, str]:
         """Why a step that failed so could not be done, and what to try; h is a smaller step."""
@@ -424,19 +364,12 @@ class Lagrangian(Mechanics, Usual):
         return reason, advice
 
     def record(self) -> dict[str, Any]:
-        """What a file's header says of the system: `from_record` reads it."""
         defaults = {name: to_texts(value) for name, value in self._given.items()}
         parts = {"program": self.program, "force": self.force, "constraints": self.constraints}
         programs = {name: None if program is None else program.to_json() for name, program in parts.items()}
         shapes = {name: list(shape) for name, shape in self.inputs.items()}
-        return {
-            "n": self.n,
-            "name": self.name,
-            "names": list(self.names),
-            "defaults": defaults,
-            "inputs": shapes,
-            **programs,
-        }
+        about = {"n": self.n, "name": self.name, "names": list(self.names), "defaults": defaults, "inputs": shapes}
+        return about | programs
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value}" for name, value in self.params.items())

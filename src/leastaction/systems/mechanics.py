@@ -48,28 +48,12 @@ class Mechanics(Programs, Parameters):
 
     @documented("states_v", "t", "params")
     def momentum(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
-        """The momentum p = ∂L/∂v, (n,) or (K, n).
-
-        Examples
-        --------
-        >>> import leastaction as la
-        >>> free = la.Lagrangian(lambda q, v, m: 0.5 * m * v[0] ** 2, n=1, params={"m": 2.0})
-        >>> free.momentum([0.0], [3.0]), free.momentum([0.0], [3.0], params={"m": 5.0})
-        (array([6.]), array([15.]))
-        """
+        """The momentum p = ∂L/∂v, (n,) or (K, n)."""
         return self._evaluate(self.gradient, q, v, t, params)["Lv"]
 
     @documented("states_v", "t", "params")
     def value(self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
-        """The Lagrangian L itself, a number or (K,).
-
-        Examples
-        --------
-        >>> import leastaction as la
-        >>> free = la.Lagrangian(lambda q, v, m: 0.5 * m * v[0] ** 2, n=1, params={"m": 2.0})
-        >>> float(free.value([0.0], [3.0]))
-        9.0
-        """
+        """The Lagrangian L itself, a number or (K,)."""
         return self._evaluate(self.gradient, q, v, t, params)["L"][..., 0]
 
     @documented("states_p", "t", "params")
@@ -80,13 +64,6 @@ class Mechanics(Programs, Parameters):
         ------
         DegenerateLagrangianError
             No velocity has this momentum.
-
-        Examples
-        --------
-        >>> import numpy as np, leastaction as la
-        >>> relativistic = la.Lagrangian(lambda q, v: -np.sqrt(1 - v[0] ** 2), n=1)
-        >>> relativistic.velocity([0.0], [0.75])
-        array([0.6])
         """
         Q, P, T, single = states_of(self.n, q, p, t, "p")
         V, found = velocities(self.node, self.n, T, Q, P, self.values(params))
@@ -100,15 +77,7 @@ class Mechanics(Programs, Parameters):
 
     @documented("states_p", "t", "params")
     def energy(self, q: ArrayLike, p: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None) -> FloatArray:
-        """The energy E = p·v − L, which is the Hamiltonian, a number or (K,).
-
-        Examples
-        --------
-        >>> import leastaction as la
-        >>> spring = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 2 * q[0] ** 2, n=1)
-        >>> float(spring.energy([1.0], [2.0]))
-        4.0
-        """
+        """The energy E = p·v − L, which is the Hamiltonian, a number or (K,)."""
         v = self.velocity(q, p, t, params)
         return np.einsum("...i,...i->...", np.asarray(p, float), v) - self.value(q, v, t, params)
 
@@ -116,15 +85,7 @@ class Mechanics(Programs, Parameters):
     def external_force(
         self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None, inputs: Given = None
     ) -> FloatArray:
-        """The external force F, with that of the Rayleigh function, (n,) or (K, n). Zero where there is none.
-
-        Examples
-        --------
-        >>> import leastaction as la
-        >>> slowed = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2, n=1, dissipation=lambda q, v: 0.1 * v[0] ** 2)
-        >>> slowed.external_force([0.0], [3.0])
-        array([-0.6])
-        """
+        """The external force F, with that of the Rayleigh function, (n,) or (K, n). Zero where there is none."""
         if self.force is None:
             return np.zeros(np.shape(v))
         return self._evaluate(self.force, q, v, t, params, inputs)["F"]
@@ -139,13 +100,6 @@ class Mechanics(Programs, Parameters):
         ------
         DegenerateLagrangianError
             ∂²L/∂v² is singular at this state, or constraints depend on each other.
-
-        Examples
-        --------
-        >>> import numpy as np, leastaction as la
-        >>> kepler = la.Lagrangian(lambda q, v: 0.5 * (v @ v) + 1 / np.sqrt(q @ q), n=2)
-        >>> kepler.acceleration([2.0, 0.0], [0.0, 1.0])
-        array([-0.25,  0.  ])
         """
         return self._motion(q, v, t, params, inputs)[0]
 
@@ -159,13 +113,6 @@ class Mechanics(Programs, Parameters):
         -------
         ndarray, shape (m,) or (K, m)
             The sign is that of the reaction Gᵀλ, which acts beside ∂L/∂q.
-
-        Examples
-        --------
-        >>> import leastaction as la
-        >>> hanging = la.Lagrangian(lambda q, v: 0.5 * (v @ v) - 10 * q[1], n=2, constraints=lambda q: q[1] + 1)
-        >>> hanging.multipliers([0.0, -1.0], [0.0, 0.0])
-        array([10.])
         """
         return self._motion(q, v, t, params, inputs)[1]
 
@@ -173,15 +120,7 @@ class Mechanics(Programs, Parameters):
     def reaction(
         self, q: ArrayLike, v: ArrayLike, t: ArrayLike = 0.0, params: Params | None = None, inputs: Given = None
     ) -> FloatArray:
-        """The generalised forces Gᵀλ that hold the constraints, (n,) or (K, n). Zero where there are none.
-
-        Examples
-        --------
-        >>> import leastaction as la
-        >>> hanging = la.Lagrangian(lambda q, v: 0.5 * (v @ v) - 10 * q[1], n=2, constraints=lambda q: q[1] + 1)
-        >>> hanging.reaction([0.0, -1.0], [0.0, 0.0])
-        array([ 0., 10.])
-        """
+        """The generalised forces Gᵀλ that hold the constraints, (n,) or (K, n). Zero where there are none."""
         if not self.m:
             return np.zeros(np.shape(v))
         G = self._evaluate(self.geometry, q, v, t, params)["G"].reshape(*np.shape(v)[:-1], self.m, self.n)
@@ -245,7 +184,6 @@ class Mechanics(Programs, Parameters):
         return velocities(self.node, self.n, t, q, p, params)
 
     def energies(self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
-        """E = p·v − L at K points with parameters (K, …)."""
         v, _ = self.velocities(t, q, p, params)
         L = evaluate(self.program, np.concatenate([t[:, None], q, v, params], axis=1))[:, 0]
         return np.asarray(np.einsum("ki,ki->k", p, v) - L)
@@ -284,7 +222,6 @@ class Mechanics(Programs, Parameters):
     def frequency(
         self, t: float, q: FloatArray, p: FloatArray, v: FloatArray, params: FloatArray, length: float
     ) -> float:
-        """The largest frequency or growth rate of the linearised motion at its start, or soon after."""
         return fastest(self, t, q, v, params, length)
 
     def begin(
@@ -296,7 +233,6 @@ class Mechanics(Programs, Parameters):
         params: FloatArray,
         inputs: FloatArray | None = None,
     ) -> tuple[FloatArray, FloatArray, NDArray[np.int8]]:
-        """Momenta, velocities and a status of trajectories that begin at q with p or v, a row for each."""
         n, size, times = self.n, len(q), np.full(len(q), t)
         status = np.zeros(size, np.int8)
         if v is None:

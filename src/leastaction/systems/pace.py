@@ -31,7 +31,7 @@ on the motion; it is chosen large against σ times the kinetic energy, since a s
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
@@ -39,16 +39,17 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.backends.fused.elimination import factors, square, substitute
 from leastaction.errors import TraceError
 from leastaction.kernel import loops
 from leastaction.numbers.rounding import Digits, Reals
 from leastaction.program import Builder, Program, dot
+from leastaction.program.elimination import factors, square, substitute
 from leastaction.reading import entry, integer, mapping
 from leastaction.step.status import Failure
 from leastaction.systems.defaults import Clock
 from leastaction.systems.frequencies import SOON
 from leastaction.systems.lagrangian import Lagrangian
+from leastaction.trace.algebra import Algebra
 
 if TYPE_CHECKING:
     from leastaction.systems.protocol import System
@@ -67,16 +68,6 @@ STIFF = "pace C"
 UNTIL = "pace t_end"
 LOOKED = 65  # places in a step that failed, at which the sign of σ is looked for
 STIFFNESS = 30.0  # C in units of σ W at the start
-_NEVER_NEGATIVE = {"sqrt", "sq", "abs", "exp", "cosh", "hypot"}  # operations whose results are never negative …
-_SAME_SIGN = {
-    "add",
-    "mul",
-    "div",
-    "min",
-    "max",
-    "minimum",
-    "maximum",
-}  # … and operations whose results are not where no operand is
 
 
 class Paced(Lagrangian):
@@ -100,27 +91,24 @@ class Paced(Lagrangian):
         self.inputs, self.clock = {}, Clock("q" if changes else "p", self.n)
         self.names = (*of.names, "time" if changes else "E") if of.names else ()
         more = dict.fromkeys((*(OWN if self.automatic else ()), *((STIFF,) if changes else ()), UNTIL), 1.0)
-        self._given, self._defaults = of._given | more, of._defaults | {name: np.array(x) for name, x in more.items()}
+        self._given = {**of._given, **more}
+        self._defaults = {**of._defaults, **{name: np.array(x) for name, x in more.items()}}
         if changes:
             self._with_time()
         else:
             self._with_energy()
 
-    def _blocks(self, *names: str) -> Builder:
-        sizes = {"t": 1, "q": self.n, "v": self.n, "params": self.of.program.inputs[-1][1] + self._added}
-        return Builder([(name, sizes[name]) for name in names])
-
-    @property
-    def _added(self) -> int:
-        """Parameters that L does not have."""
-        return len(self._given) - len(self.of._given)
+    def _blocks(self, *names: str) -> Algebra:
+        added = len(self._given) - len(self.of._given)  # parameters that L does not have
+        sizes = {"t": 1, "q": self.n, "v": self.n, "params": self.of.program.inputs[-1][1] + added}
+        return Algebra([(name, sizes[name]) for name in names])
 
     def _with_energy(self) -> None:
         """σ (L + E) + ½ μ u²."""
         B, own = self._blocks("t", "q", "v", "params"), self.of.program.inputs[-1][1]
         (t,), (*q, E), (*w, u), params = (B.input(name) for name, _ in B.inputs)
         (s,) = B.inline(self.sigma, t=[t], q=q, v=w, params=params[: self.sigma.inputs[-1][1]])["sigma"]
-        s = _positive(B, s, params[own : own + len(OWN)] if self.automatic else [])
+        s = _positive(B, s)
         (L,) = B.inline(self.of.program, t=[t], q=q, v=[B.div(x, s) for x in w], params=params[:own])["L"]
         still = B.mul(B.const(Fraction(2) ** (self.bits - 1)), B.op("sq", u))
         self.program, self.still = B.build(L=[B.add(B.mul(s, B.add(L, E)), still)]), (self.n - 1,)
@@ -131,7 +119,7 @@ class Paced(Lagrangian):
         B = self._blocks("t", "q", "v", "params")
         _, (*q, t), (*w, u), params = (B.input(name) for name, _ in B.inputs)
         (s,) = B.inline(self.sigma, t=[t], q=q, v=w, params=params[:of_sigma])["sigma"]
-        s, u = _positive(B, s, params[own : own + len(OWN)] if self.automatic else []), _positive(B, u)
+        s, u = _positive(B, s), _positive(B, u)
         v = [B.div(x, u) for x in w]
         (L,) = B.inline(of.program, t=[t], q=q, v=v, params=params[:own])["L"]
         off = B.mul(B.mul(B.const(0.5), params[-2]), B.op("sq", B.sub(B.div(u, s), B.const(1.0))))
@@ -159,7 +147,6 @@ class Paced(Lagrangian):
 
     @property
     def in_time(self) -> Lagrangian:
-        """The system whose motion in time this is."""
         return self.of
 
     @property
@@ -173,13 +160,7 @@ class Paced(Lagrangian):
         return bool(self.of.depends_on_time or self.sigma.depends("sigma", "t"))
 
     def own(
-        self,
-        t: float,
-        q: FloatArray,
-        p: FloatArray,
-        v: FloatArray,
-        a: FloatArray,
-        params: FloatArray,
+        self, t: float, q: FloatArray, p: FloatArray, v: FloatArray, a: FloatArray, params: FloatArray
     ) -> FloatArray:
         """The parameters OWN of motions that begin with these states and accelerations, a row for each.
 
@@ -201,7 +182,6 @@ class Paced(Lagrangian):
         return found
 
     def explain(self, failure: Failure, h: float) -> tuple[str, str]:
-        """Why a step of s could not be done, and what to try."""
         reason, advice = super().explain(failure, h)
         return reason, f"{advice}. A step has no solution, either, where the pace σ is not positive"
 
@@ -226,7 +206,6 @@ class Paced(Lagrangian):
         return None
 
     def record(self) -> dict[str, Any]:
-        """What a file's header says of the system."""
         pace = {"of": self.of.record(), "sigma": self.sigma.to_json(), "bits": self.bits}
         return {**super().record(), "pace": pace}
 
@@ -248,23 +227,9 @@ class Paced(Lagrangian):
         return f"Paced({self.of!r})"
 
 
-def _positive(B: Builder, x: int, known: Sequence[int] = ()) -> int:
-    """x itself; NaN if x is negative, so that a step fails there. Values `known` are positive."""
-    return x if _never_negative(B, x, known) else B.op("sq", B.op("sqrt", x))
-
-
-def _never_negative(B: Builder, x: int, known: Sequence[int]) -> bool:
-    """Whether the form of a value tells that it is never negative, such as a product of distances."""
-    never: list[bool] = []
-    for k, (op, *args) in enumerate(B.code[: x + 1]):
-        if op == "const":
-            found = args[0] >= 0
-        elif op in _SAME_SIGN:
-            found = all(never[a] for a in args) or (op == "mul" and args[0] == args[1])
-        else:
-            found = op in _NEVER_NEGATIVE or (op == "pow" and never[args[0]]) or k in known
-        never.append(found)
-    return never[x]
+def _positive(B: Algebra, x: int) -> int:
+    """x, but NaN where x is negative, so that a step fails there: (√x)², which an Algebra simplifies."""
+    return B.op("sq", B.op("sqrt", x))
 
 
 def paced(system: Any, pace: Callable[..., Any] | str, reals: Reals) -> Paced:
@@ -323,7 +288,7 @@ def automatic(system: Lagrangian) -> Program:
             f'pace="auto" of {system.name} takes {len(B.code)} instructions, and its derivatives take minutes to '
             "compile: give pace= as a function of q, such as one over the sum of all 1/distance"
         )
-    return B.build(sigma=[B.div(B.div(B.const(1.0), B.op("sqrt", B.op("sqrt", inside))), unit)])
+    return B.build(sigma=[B.div(B.div(B.const(1.0), B.op("sqrt", B.op("sqrt", inside))), B.op("abs", unit))])
 
 
 @lru_cache(maxsize=64)
@@ -358,15 +323,8 @@ def traced(pace: Callable[..., Any], system: Lagrangian) -> Program:
             f"({', '.join(a.name for a in arguments)})"
         )
 
-    if time:
-
-        def of_state(t: Any, q: Any, v: Any, **values: Any) -> Any:
-            return pace(t, q, **values)
-
-    else:
-
-        def of_state(q: Any, v: Any, **values: Any) -> Any:  # type: ignore[misc]
-            return pace(q, **values)
+    def of_state(*state: Any, **values: Any) -> Any:
+        return pace(*state[:-1], **values)  # without the velocity
 
     of_state.__module__ = getattr(pace, "__module__", __name__)  # where errors are looked for
     try:

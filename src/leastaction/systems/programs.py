@@ -1,5 +1,7 @@
 """Programs: L, the force and the constraints of a system, what a step reads of them, and the parameters they have.
 
+What answers a run is described in `protocol`.
+
 f = ∂L/∂q + F     force
 m = ∂L/∂v         momentum
 f_q, f_v, m_q, m_v, m_t, and by the parameters f_w, m_w: their derivatives
@@ -27,21 +29,18 @@ class Parameters:
     """A system whose parameters have names and default values."""
 
     name: str
-    _given: dict[str, Any]  # the parameters as they were given
-    _defaults: dict[str, NDArray[Any]]  # as arrays of floats
+    _given: Mapping[str, Any]  # the parameters as they were given
+    _defaults: Mapping[str, NDArray[Any]]  # as arrays of floats
 
     @property
     def given(self) -> dict[str, Any]:
-        """Names and default values of the parameters, as they were given."""
         return dict(self._given)
 
     @property
     def params(self) -> dict[str, Any]:
-        """Names and default values of the parameters."""
         return self.named(self.values())
 
     def named(self, values: NDArray[Any]) -> dict[str, Any]:
-        """The flat array of `values`, by name."""
         named, start = {}, 0
         for name, default in self._defaults.items():
             block = values[start : start + default.size].reshape(default.shape)
@@ -50,7 +49,6 @@ class Parameters:
         return named
 
     def values(self, params: Params | None = None, reals: Reals = FLOAT64) -> NDArray[Any]:
-        """The parameters as one flat array, defaults replaced by what `params` brings."""
         if isinstance(params, np.ndarray):
             if params.shape != self._flat.shape:
                 raise ValueError(
@@ -96,17 +94,14 @@ class Programs:
 
     @property
     def m(self) -> int:
-        """How many constraints hold."""
         return 0 if self.constraints is None else self.constraints.output_size
 
     @property
     def forced(self) -> bool:
-        """Whether a force acts."""
         return self.force is not None
 
     @property
     def forced_by_state(self) -> bool:
-        """Whether a force acts that depends on q or v."""
         return self.force is not None and self.force.depends("F", "q", "v")
 
     @property
@@ -124,7 +119,6 @@ class Programs:
 
     @property
     def instructions(self) -> int:
-        """The instructions of L, the force and the constraints at one point."""
         return sum(len(one.code) for one in (self.program, self.force, self.constraints) if one is not None)
 
     @cached_property
@@ -143,12 +137,10 @@ class Programs:
 
     @cached_property
     def mass_varies_with_velocity(self) -> bool:
-        """Whether L is not quadratic in v."""
         return self.hessian.depends("Lvv", "v")
 
     @cached_property
     def mass_varies_with_position(self) -> bool:
-        """Whether ∂²L/∂v² depends on q."""
         return self.hessian.depends("Lvv", "q")
 
     @cached_property

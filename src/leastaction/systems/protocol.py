@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from leastaction.linear import Quadratic
 from leastaction.linear.archive import from_arrays
-from leastaction.methods import Galerkin, Method
+from leastaction.methods import Method
 from leastaction.numbers.rounding import Digits, Reals
 from leastaction.program import Program
 from leastaction.systems.defaults import Clock
@@ -22,7 +22,6 @@ from leastaction.systems.pace import Paced
 from leastaction.systems.sums import Sum
 
 if TYPE_CHECKING:
-    from leastaction.backends.backend import Backend
     from leastaction.engine.run import Engine
     from leastaction.step.status import Failure
     from leastaction.step.stepper import Start, Stepper
@@ -155,10 +154,6 @@ class System(Protocol):
 
     def engine(self, method: Method, width: int = 1, energy: bool = False, varied: int = 0) -> Engine | None:
         """How one native function steps so many trajectories side by side; None if none does."""
-        ...
-
-    def backend(self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False) -> Backend | None:
-        """How kernels and native loops step so many trajectories side by side; None if they do not."""
         ...
 
     def explain(self, failure: Failure, h: float) -> tuple[str, str]:

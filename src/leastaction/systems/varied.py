@@ -47,7 +47,12 @@ def varied(
     if unknown := [name for name in params if name not in full]:
         raise ValueError(f"this Quadratic system has {', '.join(full)}, of which each trajectory may have its own; got "
                          f"{unknown[0]!r}")  # fmt: skip
-    made = Lagrangian(_action, n=system.n, params=full, force=_FORCES.get(("C" in full, "f" in full)))
+    made = Lagrangian(
+        lambda q, v, M, K: (v @ M @ v - q @ K @ q) / 2,
+        n=system.n,
+        params=full,
+        force=_FORCES.get(("C" in full, "f" in full)),
+    )
     made.name = system.name
     given = {name: np.asarray(params.get(name, full[name]), dtype=object) for name in ("M", "K", "C") if name in full}
     sizes = {len(a) for a in given.values() if a.ndim == 3} or {1}
@@ -63,10 +68,6 @@ def varied(
             except UnstableStepError as error:
                 raise UnstableStepError(f"trajectory {b}: {error}") from None
     return made
-
-
-def _action(q: Any, v: Any, M: Any, K: Any) -> Any:
-    return (v @ M @ v - q @ K @ q) / 2
 
 
 _FORCES: dict[tuple[bool, bool], Callable[..., Any]] = {

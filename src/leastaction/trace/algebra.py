@@ -104,6 +104,8 @@ class Algebra(Builder):
             looked += 1
             if op in ("add", "mul", "div") and looked < MOST_LOOKS:
                 pending += args
+            elif op == "pow":  # NaN where the base is negative
+                pending += args[:1]
             elif op not in NEVER_NEGATIVE and not (op == "const" and args[0] >= 0):
                 return False
         return True

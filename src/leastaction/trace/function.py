@@ -140,11 +140,6 @@ def const(x: str | int | Fraction) -> float | Scalar:
     x : str, int or Fraction
         A decimal number, a ratio such as "1/3", or "pi".
 
-    Raises
-    ------
-    ValueError
-        x is none of these.
-
     Examples
     --------
     >>> import leastaction as la

@@ -11,16 +11,14 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leastaction.errors import StepFailed, measuring
 from leastaction.integrate import integrate
 from leastaction.methods import Galerkin
 from leastaction.methods.quadrature import lobatto
+from leastaction.numbers.arrays import FloatArray
 from leastaction.papers.galerkin2014.runs import KEPLER, T_END
 from leastaction.problems import get
-
-FloatArray = NDArray[np.float64]
 
 STARTS = 300  # of the search for roots, at distances of 0.1 to 100 from q₀; the orbit has the size 10
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -12,51 +13,42 @@ import sympy as sp
 from leastaction.analysis import iteration_matrix, stability
 from leastaction.integrate import integrate
 from leastaction.numbers.precision import mpmath_digits
-from leastaction.papers.galerkin2014.runs import KEPLER, T_END, member, order
-from leastaction.papers.model import Erratum, Kind, erratum
+from leastaction.papers.galerkin2014.runs import KEPLER, T_END, fitted_order, member
+from leastaction.papers.model import as_read, misprint, remark
 from leastaction.papers.typeset import root
 from leastaction.problems import get
 
 x = sp.Symbol("x")
 
+
 # Section 4.3, items 1 to 6, as read, with x = hω: (p, ωq) ↦ (p, ωq).
+def _matrix(a: Any, b: Any, c: Any, d: Any, denominator: Any = 1) -> Any:
+    return sp.Matrix([[a, b], [c, d]]) / denominator
+
+
 PRINTED = {
-    "P1N1Q2Gau": sp.Matrix([[-(x**2 - 4), -4 * x], [4 * x, -(x**2 - 4)]]) / (x**2 + 4),
-    "P1N2Q2Lob": sp.Matrix([[1 - x**2 / 2, x**3 / 4 - x], [x, 1 - x**2 / 2]]),
-    "P2N2Q4Gau": sp.Matrix(
-        [
-            [x**4 - 60 * x**2 + 144, -12 * x * (x**2 - 12)],
-            [12 * x * (x**2 - 12), x**4 - 60 * x**2 + 144],
-        ]
-    )
-    / (x**4 + 12 * x**2 + 144),
-    "P2N3Q4Lob": sp.Matrix(
-        [
-            [(x**4 - 22 * x**2 + 48) / (2 * x**2 + 48), (24 * x - 3 * x**3) / (x**2 + 24)],
-            [
-                -x * (x**4 - 36 * x**2 + 288) / (12 * x**2 + 288),
-                (x**4 - 22 * x**2 + 48) / (2 * x**2 + 48),
-            ],
-        ]
+    "P1N1Q2Gau": _matrix(-(x**2 - 4), -4 * x, 4 * x, -(x**2 - 4), x**2 + 4),
+    "P1N2Q2Lob": _matrix(1 - x**2 / 2, x**3 / 4 - x, x, 1 - x**2 / 2),
+    "P2N2Q4Gau": _matrix(
+        x**4 - 60 * x**2 + 144, -12 * x * (x**2 - 12),
+        12 * x * (x**2 - 12), x**4 - 60 * x**2 + 144,
+        x**4 + 12 * x**2 + 144,
     ),
-    "P3N3Q6Gau": sp.Matrix(
-        [
-            [-(x**6 - 264 * x**4 + 6480 * x**2 - 14400), 24 * x * (x**4 - 70 * x**2 + 600)],
-            [24 * x * (x**4 - 70 * x**2 + 600), -(x**6 - 264 * x**4 + 6480 * x**2 - 14400)],
-        ]
-    )
-    / (x**6 + 24 * x**4 + 720 * x**2 + 14400),
-    "P3N4Q6Lob": sp.Matrix(
-        [
-            [-(x**6 / 2 - 46 * x**4 + 840 * x**2 - 1800), 6 * x * (x**4 - 40 * x**2 + 300)],
-            [
-                x * (x**6 - 144 * x**4 + 5760 * x**2 - 43200) / 24,
-                -(x**6 - 92 * x**4 + 1680 * x**2 - 3600) / 2,
-            ],
-        ]
-    )
-    / (x**4 + 60 * x**2 + 1800),
-}
+    "P2N3Q4Lob": _matrix(
+        (x**4 - 22 * x**2 + 48) / (2 * x**2 + 48), (24 * x - 3 * x**3) / (x**2 + 24),
+        -x * (x**4 - 36 * x**2 + 288) / (12 * x**2 + 288), (x**4 - 22 * x**2 + 48) / (2 * x**2 + 48),
+    ),
+    "P3N3Q6Gau": _matrix(
+        -(x**6 - 264 * x**4 + 6480 * x**2 - 14400), 24 * x * (x**4 - 70 * x**2 + 600),
+        24 * x * (x**4 - 70 * x**2 + 600), -(x**6 - 264 * x**4 + 6480 * x**2 - 14400),
+        x**6 + 24 * x**4 + 720 * x**2 + 14400,
+    ),
+    "P3N4Q6Lob": _matrix(
+        -(x**6 / 2 - 46 * x**4 + 840 * x**2 - 1800), 6 * x * (x**4 - 40 * x**2 + 300),
+        x * (x**6 - 144 * x**4 + 5760 * x**2 - 43200) / 24, -(x**6 - 92 * x**4 + 1680 * x**2 - 3600) / 2,
+        x**4 + 60 * x**2 + 1800,
+    ),
+}  # fmt: skip
 SWAP = sp.Matrix([[0, 1], [1, 0]])
 
 
@@ -82,7 +74,7 @@ def _measured_order(M: Any) -> tuple[float, float]:
     """The error at t = 1 with the smallest step, and the order."""
     steps = [Fraction(1, n) for n in (8, 16, 32)]
     found = [global_error(M, h) for h in steps]
-    return found[-1], order(steps, found)
+    return found[-1], fitted_order(steps, found)
 
 
 def swapped(name: str) -> str:
@@ -98,8 +90,7 @@ def swapped(name: str) -> str:
     )
 
 
-@erratum(
-    Kind.AS_READ,
+@as_read(
     "section 4.3, item 5, iteration matrix of P3N3Q6Gau",
     "both off-diagonal entries 24x(x⁴ − 70x² + 600)/D",
     "one of the two with a minus sign",
@@ -122,8 +113,7 @@ def sign(name: str = "P3N3Q6Gau") -> str:
     )
 
 
-@erratum(
-    Kind.AS_READ,
+@as_read(
     "section 3.1, definition of q̇_d",
     "q̇_d(t) = (1/h) Σ q^ν l_ν(t/h)",
     "q̇_d(t) = (1/h) Σ q^ν l_ν′(t/h)",
@@ -142,8 +132,7 @@ def velocity() -> str:
     )
 
 
-@erratum(
-    Kind.REMARK,
+@remark(
     "section 4.3, item 4, and Figure 4.1, stability of P2N3Q4Lob",
     "stable for |hω| < 2√2: true, but not all",
     "stable for |hω| < 2√2 and for 2√3 < |hω| < 2√6, as the figure itself shows",
@@ -158,8 +147,7 @@ def island() -> str:
     )
 
 
-@erratum(
-    Kind.AS_READ,
+@as_read(
     "section 4.3, items 3 and 5, stability",
     "stable for all q, ω (in both items)",
     "stable for all h, ω",
@@ -176,8 +164,7 @@ def only_the_step() -> str:
     )
 
 
-@erratum(
-    Kind.REMARK,
+@remark(
     "section 5.2, k of the Kepler problem, and section 5.2.1 on the smallest errors",
     "k = 1016.895192894334 for the period 5.0; errors fall not far below 10⁻¹⁰ because of machine precision and "
     "the solver",
@@ -206,29 +193,19 @@ def period() -> str:
     )
 
 
+SWAPPED = {  # as it is said of each: what stands above and below the diagonal
+    "P2N2Q4Gau": (3, "−12x(x² − 12)/D above, 12x(x² − 12)/D below", "12x(x² − 12)/D above, −12x(x² − 12)/D below"),
+    "P2N3Q4Lob": (4, "(24x − 3x³)/(x² + 24) above, −x(x⁴ − 36x² + 288)/(12x² + 288) below", "the two exchanged"),
+    "P3N4Q6Lob": (6, "6x(x⁴ − 40x² + 300)/D above, x(x⁶ − 144x⁴ + 5760x² − 43200)/(24D) below", "the two exchanged"),
+}
 ERRATA = [
-    Erratum(
-        Kind.MISPRINT,
-        "section 4.3, item 3, iteration matrix of P2N2Q4Gau",
-        "off-diagonal entries −12x(x² − 12)/D above, 12x(x² − 12)/D below, for the order (p, ωq)",
-        "12x(x² − 12)/D above, −12x(x² − 12)/D below; the one in the text is for the order (ωq, p)",
-        lambda: swapped("P2N2Q4Gau"),
-    ),
-    Erratum(
-        Kind.MISPRINT,
-        "section 4.3, item 4, iteration matrix of P2N3Q4Lob",
-        "off-diagonal entries (24x − 3x³)/(x² + 24) above, −x(x⁴ − 36x² + 288)/(12x² + 288) below, for the order "
-        "(p, ωq)",
-        "the two exchanged; the one in the text is for the order (ωq, p)",
-        lambda: swapped("P2N3Q4Lob"),
-    ),
-    Erratum(
-        Kind.MISPRINT,
-        "section 4.3, item 6, iteration matrix of P3N4Q6Lob",
-        "off-diagonal entries 6x(x⁴ − 40x² + 300)/D above, x(x⁶ − 144x⁴ + 5760x² − 43200)/(24D) below, for the order "
-        "(p, ωq)",
-        "the two exchanged; the one in the text is for the order (ωq, p)",
-        lambda: swapped("P3N4Q6Lob"),
+    *(
+        misprint(
+            f"section 4.3, item {item}, iteration matrix of {name}",
+            f"off-diagonal entries {says}, for the order (p, ωq)",
+            f"{should}; the one in the text is for the order (ωq, p)",
+        )(partial(swapped, name))
+        for name, (item, says, should) in SWAPPED.items()
     ),
     sign,
     only_the_step,

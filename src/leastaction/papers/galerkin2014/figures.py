@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any
@@ -13,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sympy import eye, simplify
 
-from leastaction.analysis import iteration_matrix, stability
+from leastaction.analysis import Efficiency, efficiency, iteration_matrix, stability
 from leastaction.errors import measuring
 from leastaction.integrate import integrate
 from leastaction.methods import Galerkin
@@ -26,8 +25,8 @@ from leastaction.papers.galerkin2014.runs import (
     Errors,
     asymptotic_order,
     errors,
+    fitted_order,
     member,
-    order,
     precision,
 )
 from leastaction.papers.model import Claim, FigureSpec, Options, Redrawn, redrawn
@@ -235,7 +234,7 @@ def _orders(problem: str, chosen: Galerkin, options: Options) -> tuple[float, fl
     digits = precision(chosen, options)
     found = {h: errors(problem, chosen, h, digits) for h in FITTED[problem]}
     used = {h: e for h, e in found.items() if digits is not None or e.state > ROUNDING}
-    return order([*used], [e.q for e in used.values()]), order([*used], [e.p for e in used.values()])
+    return fitted_order([*used], [e.q for e in used.values()]), fitted_order([*used], [e.p for e in used.values()])
 
 
 def draw_orders(problem: str, family: str, options: Options) -> Redrawn:
@@ -298,7 +297,9 @@ def draw_orders(problem: str, family: str, options: Options) -> Redrawn:
 def _return_orders(count: int) -> tuple[float, float]:
     """P5N5Q10Gau by the paper's error and the first `count` of its steps."""
     found = [errors(KEPLER, member("Gau", 5, 5), h) for h in STEPS[:count]]
-    return order(STEPS[:count], [e.q_back for e in found]), order(STEPS[:count], [e.p_back for e in found])
+    return fitted_order(STEPS[:count], [e.q_back for e in found]), fitted_order(
+        STEPS[:count], [e.p_back for e in found]
+    )
 
 
 # Bars differ by hatching, not by brightness: in a dark theme the page is inverted.
@@ -446,54 +447,28 @@ def figure_5_12(options: Options) -> Redrawn:
 # compilation. A run is over T = 1000: one with the T = 10 of the other figures would be too short to be timed.
 
 T_TIMED = 1000
-ENOUGH = 1e-10  # the step is reduced until the error is below this
+ENOUGH = 1e-10  # curves end at the first error below this
 REPEATS = 7
 DASHES: dict[int, Any] = {3: "-", 4: "--", 5: "-.", 6: ":"}  # by r
 
 
-@dataclass(frozen=True)
-class Timed:
-    """The largest error of q and p until T, the seconds of the run, and its steps."""
-
-    error: float
-    seconds: float
-    steps: int
-
-
 @lru_cache(maxsize=4)
-@measuring()
-def timed(methods: tuple[Galerkin, ...]) -> dict[Galerkin, list[Timed]]:
-    """Each method at the paper's steps until its error is below 10⁻¹⁰."""
-    given = get(OSCILLATOR)
-    found: dict[tuple[Galerkin, Fraction], tuple[float, int]] = {}
-    for chosen in methods:
-        for h in STEPS:
-            path = integrate(given.system, chosen, given.q0, given.p0, h=h, t_end=T_TIMED)
-            q, p = given.exact(path.t)
-            error = max(float(np.abs(path.q - q).max()), float(np.abs(path.p - p).max()))
-            found[chosen, h] = error, len(path.t) - 1
-            if error < ENOUGH:
-                break
-    seconds = dict.fromkeys(found, np.inf)
-    for _ in range(REPEATS):  # in turns, so that a disturbance does not meet all runs of one method
-        for chosen, h in found:
-            path = integrate(given.system, chosen, given.q0, given.p0, h=h, t_end=T_TIMED)
-            seconds[chosen, h] = min(seconds[chosen, h], path.stats["run_time"])
-    return {m: [Timed(e, seconds[m, h], n) for (k, h), (e, n) in found.items() if k == m] for m in methods}
+def timed(methods: tuple[Galerkin, ...]) -> Efficiency:
+    """Errors and run times of methods at the paper's steps."""
+    return efficiency(get(OSCILLATOR), methods, h=[float(h) for h in STEPS], t_end=T_TIMED, repeats=REPEATS)
 
 
-def _per_step(runs: Sequence[Timed]) -> float:
+def _per_step(found: Efficiency) -> dict[str, float]:
     """Microseconds per step, in the longest run."""
-    return 1e6 * runs[-1].seconds / runs[-1].steps
+    times = 1e6 * found.time[:, -1] * found.h[-1] / T_TIMED
+    return {chosen.name: float(time) for chosen, time in zip(found.methods, times, strict=True)}
 
 
-def _axes(ax: Any) -> None:
-    ax.set(xlabel="run time (s)", ylabel=f"largest error of $q$ and $p$ until $T$ = {T_TIMED}")
-    ax.axhline(ENOUGH, color="#777777", linewidth=0.9, linestyle=":")
-
-
-def _curve(ax: Any, runs: Sequence[Timed], **look: Any) -> None:
-    ax.loglog([run.seconds for run in runs], [run.error for run in runs], **look)
+def _curve(ax: Any, found: Efficiency, chosen: Galerkin, **look: Any) -> None:
+    """Error over run time, until the error is small enough."""
+    i = found.methods.index(chosen)
+    shown = slice(0, 1 + int((found.error[i] >= ENOUGH).sum()))
+    ax.loglog(found.time[i, shown], found.error[i, shown], **look)
 
 
 @redrawn(
@@ -509,14 +484,14 @@ def figure_5_13(options: Options) -> Redrawn:
     for ax, s in zip(axes.flat, range(1, 7), strict=True):
         for chosen in methods:
             if chosen.s == s:
-                _curve(ax, found[chosen], **line(chosen) | {"linestyle": DASHES[chosen.rule.r], "linewidth": 1.0})
+                _curve(ax, found, chosen, **line(chosen) | {"linestyle": DASHES[chosen.rule.r], "linewidth": 1.0})
         ax.axhline(ENOUGH, color="#777777", linewidth=0.9, linestyle=":")
         ax.set_title(f"s = {s}", fontsize="medium")
     handles = [Line2D([], [], color="#333333", linestyle=dashes, label=f"r = {r}") for r, dashes in DASHES.items()]
     figure.legend(handles=handles, ncols=4, loc="outside upper center")
     figure.supxlabel("run time (s)", fontsize="medium")
     figure.supylabel(f"largest error of $q$ and $p$ until $T$ = {T_TIMED}", fontsize="medium")
-    cost = {chosen.name: _per_step(runs) for chosen, runs in found.items()}
+    cost = _per_step(found)
     nodes = ["P2N3Q4Lob", "P2N4Q6Lob", "P2N5Q8Lob", "P2N6Q10Lob"]
     degrees = [("P2N3Q4Lob", "P3N3Q4Lob"), ("P5N6Q10Lob", "P6N6Q10Lob")]
     return Redrawn(
@@ -550,13 +525,16 @@ def figure_5_14(options: Options) -> Redrawn:
     for pair in pairs:
         for chosen, dashes in zip(pair, (":", "-"), strict=True):
             hollow = {"fillstyle": "none"} if dashes == ":" else {}
-            _curve(ax, found[chosen], label=chosen.name, **line(chosen) | {"linestyle": dashes} | hollow)
-    _axes(ax)
+            _curve(ax, found, chosen, label=chosen.name, **line(chosen) | {"linestyle": dashes} | hollow)
+    ax.set(xlabel="run time (s)", ylabel=f"largest error of $q$ and $p$ until $T$ = {T_TIMED}")
+    ax.axhline(ENOUGH, color="#777777", linewidth=0.9, linestyle=":")
     figure.legend(ncols=4, loc="outside upper center", fontsize="small")
-    cost = [_per_step(found[lobatto]) for _, lobatto in pairs]
-    reach = {chosen: _time_to(runs, 1e-6) for chosen, runs in found.items()}
+    steps = _per_step(found)
+    cost = [steps[lobatto.name] for _, lobatto in pairs]
     simpson, third = pairs[1][1], pairs[2][1]
-    fewest = {chosen.s for chosen, runs in found.items() if runs[-1].error <= ENOUGH}
+    errors_of, times = (dict(zip(found.methods, rows, strict=True)) for rows in (found.error, found.time))
+    reach = {m: times[m][np.argmax(errors_of[m] < 1e-6)] for m in (simpson, third)}  # seconds of the first such run
+    fewest = {m.s for pair in pairs for m in pair if errors_of[m].min() <= ENOUGH}
     return Redrawn(
         figure,
         [
@@ -575,11 +553,6 @@ def figure_5_14(options: Options) -> Redrawn:
             ),
         ],
     )
-
-
-def _time_to(runs: Sequence[Timed], error: float) -> float:
-    """Seconds of the first run with an error below this."""
-    return next((run.seconds for run in runs if run.error < error), np.inf)
 
 
 FIGURES = sorted(

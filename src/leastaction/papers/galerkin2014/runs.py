@@ -105,7 +105,7 @@ def _largest(difference: Any) -> float:
     return float(np.abs(difference).max())
 
 
-def order(steps: Sequence[Fraction], values: Sequence[float]) -> float:
+def fitted_order(steps: Sequence[Fraction], values: Sequence[float]) -> float:
     """The slope of log(error) over log(h), by least squares."""
     return float(np.polyfit(np.log([float(h) for h in steps]), np.log(values), 1)[0])
 
@@ -114,4 +114,4 @@ def asymptotic_order(problem: str, chosen: Galerkin, options: Options) -> float:
     """The order of the larger of the errors of q and p, with steps in the range of the leading term."""
     steps = ASYMPTOTIC[problem][chosen.order]
     digits = precision(chosen, options)
-    return order(steps, [errors(problem, chosen, h, digits).state for h in steps])
+    return fitted_order(steps, [errors(problem, chosen, h, digits).state for h in steps])

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from leastaction.papers.galerkin2014.runs import DIGITS, FULL_DIGITS, KEPLER, OSCILLATOR, asymptotic_order, member
-from leastaction.papers.model import Cell, Options, PublishedTable
+from leastaction.papers.model import Cell, Options, PublishedTable, published
 
 # {r: orders for s = 1, 2, …}, as printed.
-TABLE_1 = {2: ("2", "4"), 3: ("2", "4", "6"), 4: ("2", "4", "6", "8"), 5: ("2", "4", "6", "8", "10")}
-TABLE_2 = {
-    2: ("2", "2"),
-    3: ("2", "4", "4"),
-    4: ("2", "4", "6", "6"),
-    5: ("2", "4", "6", "8", "8"),
-    6: ("2", "4", "6", "8", "10", "10"),
-}
+TABLE_1, TABLE_2 = ({r: orders for (r,), orders in published(f"galerkin {k}").items()} for k in (1, 2))
 
 
 def _cells(number: str, family: str, published: dict[int, tuple[str, ...]], options: Options) -> list[Cell]:

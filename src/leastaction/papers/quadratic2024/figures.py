@@ -7,16 +7,14 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-from numpy.typing import NDArray
 
 from leastaction.linear import simpson_second
+from leastaction.numbers.arrays import FloatArray
 from leastaction.papers.model import Claim, Options, Redrawn, redrawn
 from leastaction.papers.quadratic2024.tables import METHODS, P0, Q0, errors, exact, run, system
 from leastaction.papers.style import HOLLOW, REFERENCE, VISIBLE, line
 from leastaction.results.colours import COLOURS
 from leastaction.results.path import Path
-
-FloatArray = NDArray[np.float64]
 
 LABELS = {"q": "angle $q_{}$ (rad)", "p": "momentum $p_{}$ (kg m² s⁻¹)"}
 TIME = r"time $t/\bar t$"

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from leastaction.integrate import integrate
 from leastaction.linear import Quadratic
-from leastaction.papers.model import Cell, Options, PublishedTable, error_cells
+from leastaction.numbers.arrays import FloatArray
+from leastaction.papers.model import Cell, Options, PublishedTable, error_cells, published
+from leastaction.problems import get
+from leastaction.problems.problem import Problem
 from leastaction.results.path import Path
-
-FloatArray = NDArray[np.float64]
 
 OMEGA_0 = 2 * math.pi  # so that t̄ = 1 s
 GRAVITY = 9.81
@@ -27,32 +29,7 @@ METHODS = ("Newmark", "RK4", "Simpson")
 MESHES = (10, 20, 40)  # steps per t̄
 
 # {(t̄'s, variable, method): errors with 10, 20, 40 steps per t̄, order}, as printed
-TABLE_2: dict[tuple[int, str, str], tuple[str, str, str, str]] = {
-    (1, "p", "Newmark"): ("7.51e-2", "2.30e-2", "6.06e-3", "1.81"),
-    (1, "p", "RK4"): ("1.39e-2", "8.00e-4", "5.40e-5", "4.01"),
-    (1, "p", "Simpson"): ("6.40e-4", "4.16e-5", "2.57e-6", "3.98"),
-    (1, "q", "Newmark"): ("3.42e-1", "9.61e-2", "2.51e-2", "1.88"),
-    (1, "q", "RK4"): ("4.83e-2", "3.40e-3", "2.00e-4", "3.91"),
-    (1, "q", "Simpson"): ("2.01e-3", "1.41e-4", "8.76e-6", "3.92"),
-    (10, "p", "Newmark"): ("2.73e-1", "2.06e-1", "7.82e-1", "0.90"),
-    (10, "p", "RK4"): ("8.22e-2", "9.90e-3", "1.37e-2", "1.29"),
-    (10, "p", "Simpson"): ("7.20e-3", "4.33e-4", "2.68e-5", "4.03"),
-    (10, "q", "Newmark"): ("6.94e-1", "6.57e-1", "2.44e-1", "0.75"),
-    (10, "q", "RK4"): ("2.84e-1", "3.29e-2", "1.57e-2", "2.09"),
-    (10, "q", "Simpson"): ("2.35e-2", "1.41e-3", "9.06e-5", "4.01"),
-    (100, "p", "Newmark"): ("5.21e-1", "4.92e-1", "2.23e-1", "0.61"),
-    (100, "p", "RK4"): ("1.08e-1", "7.86e-2", "6.40e-3", "2.03"),
-    (100, "p", "Simpson"): ("7.05e-2", "4.39e-3", "2.72e-4", "4.01"),
-    (100, "q", "Newmark"): ("1.02", "9.64e-1", "6.65e-1", "0.31"),
-    (100, "q", "RK4"): ("3.28e-1", "2.650e-1", "2.16e-2", "1.96"),
-    (100, "q", "Simpson"): ("2.37e-1", "1.47e-2", "9.14e-4", "4.01"),
-    (1000, "p", "Newmark"): ("5.45e-1", "5.51e-1", "5.48e-1", "0.00"),
-    (1000, "p", "RK4"): ("3.26e-1", "1.19e-1", "5.95e-2", "1.23"),
-    (1000, "p", "Simpson"): ("1.90e-1", "4.38e-2", "2.74e-3", "3.06"),
-    (1000, "q", "Newmark"): ("1.02", "1.03", "1.03", "0.01"),
-    (1000, "q", "RK4"): ("5.81e-1", "3.97e-1", "2.00e-1", "0.77"),
-    (1000, "q", "Simpson"): ("6.38e-1", "1.47e-1", "9.22e-3", "3.06"),
-}
+TABLE_2 = published("quadratic 2")
 
 _CUT = "cut to four decimals and padded with zeros"
 _SPOILED = (
@@ -78,10 +55,16 @@ DISAGREEMENTS: dict[tuple[int, str, str, int], str] = {
 }
 
 
-def system(m1: float = 1.0, m2: float = 1.0, l: float = GRAVITY / OMEGA_0**2, g: float = GRAVITY) -> Quadratic:
+@cache
+def _problem(m2: float = 1.0) -> Problem:
+    return get("linear-double-pendulum", m2=m2)
+
+
+@cache
+def system(m2: float = 1.0) -> Quadratic:
     """M and K of equation (48), l₁ = l₂ = l."""
-    M = l**2 * np.array([[m1 + m2, m2], [m2, m2]])
-    return Quadratic(M, g * l * np.array([m1 + m2, m2]))
+    M, K = _problem(m2).matrices
+    return Quadratic(M, np.diag(K))
 
 
 def frequencies(mu: float = 1.0, omega_0: float = OMEGA_0) -> tuple[float, float]:
@@ -91,16 +74,8 @@ def frequencies(mu: float = 1.0, omega_0: float = OMEGA_0) -> tuple[float, float
 
 
 def exact(t: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """q and p at t for equal masses, from Q0 at rest: the two modes (50) in closed form.
-
-    q = (π/12) ((cos ω₂t − cos ω₁t)/√2, cos ω₁t + cos ω₂t), and p = M q̇.
-    """
-    w1, w2 = frequencies()
-    t = np.asarray(t, dtype=float)
-    c1, c2, s1, s2 = np.cos(w1 * t), np.cos(w2 * t), w1 * np.sin(w1 * t), w2 * np.sin(w2 * t)
-    q = np.pi / 12 * np.stack([(c2 - c1) / np.sqrt(2), c1 + c2], axis=-1)
-    v = np.pi / 12 * np.stack([(s1 - s2) / np.sqrt(2), -s1 - s2], axis=-1)
-    return q, v @ system().M
+    """q and p at t for equal masses, from Q0 at rest: the two modes (50) in closed form."""
+    return _problem().exact(t)
 
 
 def run(method: str, h: float, steps: int) -> Path:
@@ -112,10 +87,7 @@ def errors(method: str, periods: int, mesh: int, unit: float = 1.0) -> dict[str,
     """The largest errors of q and p over the nodes of a run, `mesh` steps in each t̄ = unit."""
     path = run(method, unit / mesh, periods * mesh)
     q, p = exact(path.t)
-    return {
-        "q": float(np.linalg.norm(path.q - q, axis=1).max()),
-        "p": float(np.linalg.norm(path.p - p, axis=1).max()),
-    }
+    return {"q": float(np.linalg.norm(path.q - q, axis=1).max()), "p": float(np.linalg.norm(path.p - p, axis=1).max())}
 
 
 def cells_of(lengths: Sequence[int], unit: float = 1.0) -> list[Cell]:

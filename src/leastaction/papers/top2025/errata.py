@@ -15,32 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.integrate import integrate
-from leastaction.papers.model import Erratum, Kind, Options, erratum, order
+from leastaction.papers.model import Erratum, Options, as_read, misprint, order, remark
+from leastaction.papers.top2025 import formulas, tables
 from leastaction.papers.top2025.figures import listed
-from leastaction.papers.top2025.formulas import (
-    PrintedScheme,
-    derivative,
-    discrete_lagrangian,
-    double_pendulum,
-    equation_8,
-    equation_10,
-    jacobian_blocks,
-    midpoint_lagrangian,
-    midpoint_second_row,
-    momentum_sum,
-)
 from leastaction.papers.top2025.runs import MIDPOINT, RK4, SIMPSON, problem, run
-from leastaction.papers.top2025.tables import (
-    PENDULUM_STEPS,
-    TABLE_2,
-    TABLE_4,
-    TOP_COLUMNS,
-    TOP_ENERGY,
-    TOP_MESHES,
-    TOP_NUTATION,
-    pendulum_errors,
-    top_errors,
-)
 from leastaction.problems import get
 
 Array = NDArray[Any]
@@ -56,32 +34,32 @@ def _size(array: Any) -> float:
 
 def _slot(i: int) -> Array:
     """∂L_d/∂q_l, ∂q_m or ∂q_r of (6) at POINT, i = 0, 1, 2."""
-    s = double_pendulum()
-    return derivative(lambda q: discrete_lagrangian(s, H, *(q if k == i else POINT[k] for k in range(3))), POINT[i])
+    s = formulas.double_pendulum()
+    return formulas.derivative(
+        lambda q: formulas.discrete_lagrangian(s, H, *(q if k == i else POINT[k] for k in range(3))), POINT[i]
+    )
 
 
-@erratum(
-    Kind.MISPRINT,
+@misprint(
     "Equation (8)",
     "∂L_d/∂q_m = ⅓M(q_ℓ)g_ℓ − …, all four coefficients",
     "twice that, ⅔M(q_ℓ)g_ℓ − …, as (11) needs, for which half of it is added to (10)",
 )
 def half_derivative() -> str:
-    ratio = equation_8(double_pendulum(), H, *POINT) / _slot(1)
+    ratio = formulas.equation_8(formulas.double_pendulum(), H, *POINT) / _slot(1)
     return (
         f"At a point of no special kind the printed expression is {ratio[0]:.12f} and {ratio[1]:.12f} times ∂L_d/∂q_m."
     )
 
 
-@erratum(
-    Kind.AS_READ,
+@as_read(
     "Equations (9), (10), (12), (14)",
     "∂L_d/∂q_ℓ",
     "∂L_d/∂q_r where the momentum on the right is meant",
     "One index, ℓ against r, letters that are easily mistaken; but four times, and appendix B is read with the r.",
 )
 def right_end() -> str:
-    printed = equation_10(double_pendulum(), H, *POINT)
+    printed = formulas.equation_10(formulas.double_pendulum(), H, *POINT)
     return (
         f"The right hand side of (10) differs from ∂L_d/∂q_r by {_size(printed - _slot(2)):.0e}, from "
         f"∂L_d/∂q_ℓ, as read, by {_size(printed - _slot(0)):.2f}. {_along_a_path()}"
@@ -90,13 +68,15 @@ def right_end() -> str:
 
 def _along_a_path() -> str:
     """The discrete Euler–Lagrange equations at the middle node of two steps of the library's."""
-    s = double_pendulum()
+    s = formulas.double_pendulum()
     path = run("double-pendulum", SIMPSON, H, 2)
     q, mid = path.q, path(path.t[:-1] + H / 2)
 
     def D(i: int, k: int) -> Array:
         ends = [q[k], mid[k], q[k + 1]]
-        return derivative(lambda z: discrete_lagrangian(s, H, *(z if j == i else ends[j] for j in range(3))), ends[i])
+        return formulas.derivative(
+            lambda z: formulas.discrete_lagrangian(s, H, *(z if j == i else ends[j] for j in range(3))), ends[i]
+        )
 
     return (
         f"On two steps of Simpson's integrator the left side of (9) and (12) is {_size(D(0, 0) + D(0, 1)):.2f} as "
@@ -105,11 +85,11 @@ def _along_a_path() -> str:
     )
 
 
-@erratum(Kind.MISPRINT, "Appendix A, the sum", "weights 2/3, 4/3, 2/3", "weights 1/3, 4/3, 1/3, twice those of (27c)")
+@misprint("Appendix A, the sum", "weights 2/3, 4/3, 2/3", "weights 1/3, 4/3, 1/3, twice those of (27c)")
 def sum_of_momenta() -> str:
-    s, true = double_pendulum(), _slot(2) - _slot(0)
-    printed = momentum_sum(s, H, *POINT, weights=(2 / 3, 4 / 3, 2 / 3))
-    right = momentum_sum(s, H, *POINT, weights=(1 / 3, 4 / 3, 1 / 3))
+    s, true = formulas.double_pendulum(), _slot(2) - _slot(0)
+    printed = formulas.momentum_sum(s, H, *POINT, weights=(2 / 3, 4 / 3, 2 / 3))
+    right = formulas.momentum_sum(s, H, *POINT, weights=(1 / 3, 4 / 3, 1 / 3))
     return (
         f"∂L_d/∂q_r − ∂L_d/∂q_ℓ = ({true[0]:.4f}, {true[1]:.4f}); as printed ({printed[0]:.4f}, {printed[1]:.4f}); "
         f"with 1/3, 4/3, 1/3 off by {_size(right - true):.0e}."
@@ -123,21 +103,20 @@ def _end_of_a_second() -> Array:
     return integrate(data.system, "P6N6Q12Gau", data.q0, data.p0, h=0.01, steps=100).q[-1]
 
 
-@erratum(
-    Kind.MISPRINT,
+@misprint(
     "Appendix A, (27c) and F_q",
     "h/12 and h/6 (h²/12 and h²/6)",
     "h/24 and h/12 (h²/24 and h²/12), as in ∂F_q/∂q and as half of the sum",
 )
 def scheme_27c() -> str:
-    data, s = problem("double-pendulum"), double_pendulum()
+    data, s = problem("double-pendulum"), formulas.double_pendulum()
     steps = (25, 50, 100)
     errors: dict[bool, list[float]] = {}
     off = 0.0
     for printed in (True, False):
         errors[printed] = []
         for n in steps:
-            scheme = PrintedScheme(s, 1 / n, 1 / 12, 1 / 6) if printed else PrintedScheme(s, 1 / n)
+            scheme = formulas.PrintedScheme(s, 1 / n, 1 / 12, 1 / 6) if printed else formulas.PrintedScheme(s, 1 / n)
             q, p = data.q0, data.p0
             for _ in range(n):
                 q, p, _ = scheme.step(q, p)
@@ -152,18 +131,12 @@ def scheme_27c() -> str:
     )
 
 
-@erratum(
-    Kind.AS_READ,
-    "Appendix A, ∂F_q/∂p",
-    "−½ δ",
-    "−(h/2) δ",
-    "One letter; F_q has (h/2)p, and appendix B is read with the h.",
-)
+@as_read("Appendix A, ∂F_q/∂p", "−½ δ", "−(h/2) δ", "One letter; F_q has (h/2)p, and appendix B is read with the h.")
 def newton_factor() -> str:
-    s, data = double_pendulum(), problem("double-pendulum")
-    scheme = PrintedScheme(s, H)
+    s, data = formulas.double_pendulum(), problem("double-pendulum")
+    scheme = formulas.PrintedScheme(s, H)
     x = np.concatenate([POINT[1], MOMENTA[1], POINT[2]])
-    block = derivative(lambda z: scheme.residual(POINT[0], MOMENTA[0], z), x)[4:, 2:4]
+    block = formulas.derivative(lambda z: scheme.residual(POINT[0], MOMENTA[0], z), x)[4:, 2:4]
     *_, good = scheme.step(data.q0, data.p0)
     *_, bad = scheme.step(data.q0, data.p0, scale_of_p=1 / H)
     count = f"{bad} iterations" if bad < 60 else "more than 60 iterations"
@@ -173,18 +146,17 @@ def newton_factor() -> str:
     )
 
 
-@erratum(
-    Kind.MISPRINT,
+@misprint(
     "Appendix A, Jacobian",
     "h ∂_δM_γβ(q_m) g_m^β in ∂F_qm/∂q; ∂_δM_αδ g^β in ∂F_q/∂q_m and ∂F_q/∂q, whose free indices do not fit",
     "h ∂_δM_γβ(q) g^β; ∂_γM_αδ g^α",
 )
 def jacobian() -> str:
-    s = double_pendulum()
+    s = formulas.double_pendulum()
     x = np.concatenate([POINT[1], MOMENTA[1], POINT[2]])
-    J = derivative(lambda z: PrintedScheme(s, H).residual(POINT[0], MOMENTA[0], z), x)
+    J = formulas.derivative(lambda z: formulas.PrintedScheme(s, H).residual(POINT[0], MOMENTA[0], z), x)
     true = {"∂F_qm/∂q": J[:2, 4:], "∂F_q/∂q_m": J[4:, :2], "∂F_q/∂q": J[4:, 4:]}
-    printed, right = (jacobian_blocks(s, H, *POINT, printed=choice) for choice in (True, False))
+    printed, right = (formulas.jacobian_blocks(s, H, *POINT, printed=choice) for choice in (True, False))
     wrong = ", ".join(f"{name} {_size(printed[name] - true[name]) / _size(true[name]):.1e}" for name in true)
     return (
         f"Relative distance from the derivatives of F: {wrong}; with the indices put right at most "
@@ -197,91 +169,90 @@ def _midpoint_step() -> tuple[Array, Array, Array, Array]:
     return path.q[1], path.p[1], path.q[2], path.p[2]
 
 
-@erratum(Kind.MISPRINT, "Appendix B, F", "second row −(h/2)(p + p_j)", "M(q_m)(q − q_j) − (h/2)(p + p_j), as in (28b)")
+@misprint("Appendix B, F", "second row −(h/2)(p + p_j)", "M(q_m)(q − q_j) − (h/2)(p + p_j), as in (28b)")
 def midpoint_row() -> str:
-    s = double_pendulum()
+    s = formulas.double_pendulum()
     left, p_left, right, p = _midpoint_step()
-    printed, whole = (midpoint_second_row(s, H, left, p_left, right, p, M) for M in (False, True))
+    printed, whole = (formulas.midpoint_second_row(s, H, left, p_left, right, p, M) for M in (False, True))
     return (
         f"As printed F_q does not depend on q at all, and after a step of the midpoint method it is "
         f"{_size(printed):.1e}, not zero; with M(q_m)(q − q_j) it is {_size(whole):.0e}."
     )
 
 
-@erratum(
-    Kind.AS_READ,
+@as_read(
     "Appendix B, momenta",
     "p_{j+1} = −∂L_d/∂q_r",
     "p_{j+1} = +∂L_d/∂q_r",
     "One sign; the sentence before defines the momentum without it.",
 )
 def midpoint_sign() -> str:
-    s = double_pendulum()
+    s = formulas.double_pendulum()
     left, _, right, p = _midpoint_step()
-    slope = derivative(lambda z: midpoint_lagrangian(s, H, left, z), right)
+    slope = formulas.derivative(lambda z: formulas.midpoint_lagrangian(s, H, left, z), right)
     return f"After a step p = ({p[0]:.4f}, {p[1]:.4f}) and ∂L_d/∂q_r = ({slope[0]:.4f}, {slope[1]:.4f})."
 
 
-@erratum(
-    Kind.AS_READ,
-    "Section 3.2, link lengths",
-    "ℓ = g/ω₀",
-    "ℓ = g/ω₀²",
-    "One exponent, in one place; the numbers of Table 2 have it.",
+def _energy_errors(method: str, mesh: int, lengths: tuple[int, ...]) -> dict[int, float]:
+    return tables.errors("double-pendulum", method, mesh, lengths)["energy"]
+
+
+@as_read(
+    "Section 3.2, link lengths", "ℓ = g/ω₀", "ℓ = g/ω₀²", "One exponent, in one place; the numbers of Table 2 have it."
 )
 def rod_length() -> str:
     data = problem("double-pendulum")
     long = get("double-pendulum", l1="9.81/(2*pi)", l2="9.81/(2*pi)")
     wrong = []
-    for h in PENDULUM_STEPS:
-        path = integrate(long.system, "simpson", long.q0, long.p0, h=h, steps=round(1 / h))
+    for mesh in tables.PENDULUM_MESHES:
+        path = integrate(long.system, "simpson", long.q0, long.p0, h=1 / mesh, steps=mesh)
         energy = path.energy()
         wrong.append(_size(energy / energy[0] - 1))
-    right = [pendulum_errors(SIMPSON, h, (1,))[1] for h in PENDULUM_STEPS]
+    right = [_energy_errors(SIMPSON, mesh, (1,))[1] for mesh in tables.PENDULUM_MESHES]
     return (
         f"Simpson's energy errors over 1 s are {', '.join(f'{e:.2e}' for e in right)} with ℓ = g/ω₀² = "
-        f"{data.params['l1']:.4f} m, as in Table 2 ({', '.join(TABLE_2[1, SIMPSON][:3])}), but "
+        f"{data.params['l1']:.4f} m, as in Table 2 ({', '.join(tables.TABLE_2[1, SIMPSON][:3])}), but "
         f"{', '.join(f'{e:.2e}' for e in wrong)} with ℓ = g/ω₀ = {long.params['l1']:.4f} m."
     )
 
 
-@erratum(
-    Kind.MISPRINT,
+@misprint(
     "Table 2, T = 10³, RK4",
     "7.28·10⁻⁵, 2.11·10⁻⁶, 6.25·10⁻⁸, the errors of T = 1 again",
     "7.42·10⁻², 3.22·10⁻³, 1.03·10⁻⁴, which have the order printed in the row",
 )
 def copied_row() -> str:
-    found = tuple(pendulum_errors(RK4, h, (1, 10, 100, 1000))[1000] for h in PENDULUM_STEPS)
-    printed = tuple(float(e) for e in TABLE_2[1000, RK4][:3])
-    same = "are" if TABLE_2[1000, RK4][:3] == TABLE_2[1, RK4][:3] else "are not"
+    found = tuple(_energy_errors(RK4, mesh, (1, 10, 100, 1000))[1000] for mesh in tables.PENDULUM_MESHES)
+    printed = tuple(float(e) for e in tables.TABLE_2[1000, RK4][:3])
+    same = "are" if tables.TABLE_2[1000, RK4][:3] == tables.TABLE_2[1, RK4][:3] else "are not"
     return (
         f"Computed: {', '.join(f'{e:.2e}' for e in found)}, of order {order(found):.2f}, the one printed "
-        f"({TABLE_2[1000, RK4][3]}). The errors printed {same} those printed for T = 1 s; their order would be "
+        f"({tables.TABLE_2[1000, RK4][3]}). The errors printed {same} those printed for T = 1 s; their order would be "
         f"{order(printed):.2f}."
     )
 
 
-@erratum(
-    Kind.AS_READ,
+@as_read(
     "Tables 4 and 5, first column, and section 4.2.2",
     "h = 0.05, in all three places",
     "h = 0.02",
     "One digit; but the reading would have had to mistake it alike in three places.",
 )
 def mislabelled_column() -> str:
-    at = {mesh: top_errors(SIMPSON, mesh, (1,))["nutation"][1] for mesh in (20, TOP_MESHES[0])}
-    cells = [cell for table in (TOP_NUTATION, TOP_ENERGY) for cell in table.cells(Options())]
-    first = [cell.agrees for cell in cells if cell.column == TOP_COLUMNS[0]]
+    at = {
+        mesh: tables.errors("lagrange-top", SIMPSON, mesh, (1,))["nutation"][1] for mesh in (20, tables.TOP_MESHES[0])
+    }
+    cells = [cell for table in (tables.TOP_NUTATION, tables.TOP_ENERGY) for cell in table.cells(Options())]
+    first = [cell.agrees for cell in cells if cell.column == tables.TOP_COLUMNS[0]]
     orders = [cell.agrees for cell in cells if cell.column == "order"]
     return (
         f"Simpson's nutation error over one period is {at[20]:.2e} with h = 0.05 and {at[50]:.2e} with h = 0.02; "
-        f"printed {TABLE_4[1, SIMPSON][0]}. At h = 0.02, {sum(first)} of the {len(first)} errors of that column "
+        f"printed {tables.TABLE_4[1, SIMPSON][0]}. At h = 0.02, {sum(first)} of the {len(first)} errors of that column "
         f"agree, and {sum(orders)} of the {len(orders)} printed orders are ½ log₂(e₁/e₃), as for a step halved twice."
     )
 
 
-@erratum(Kind.AS_READ, "Equation (20)", "(2Ic + p_ψ²)/(6Im)", "(2Ic + p_ψ²)/(6I²m)", "One exponent.")
+@as_read("Equation (20)", "(2Ic + p_ψ²)/(6Im)", "(2Ic + p_ψ²)/(6I²m)", "One exponent.")
 def shift() -> str:
     """(20) at t = 0, where ℘(ω₃) = e₃, the least of the roots of 4z³ − g₂z − g₃."""
     data = problem("lagrange-top")
@@ -301,13 +272,7 @@ def shift() -> str:
     )
 
 
-@erratum(
-    Kind.AS_READ,
-    "Equation (24)",
-    "A = (2π)²/t̄",
-    "A = (2π)²/t̄²",
-    "One exponent; with t̄ = 1 the number 4π² is right either way.",
-)
+@as_read("Equation (24)", "A = (2π)²/t̄", "A = (2π)²/t̄²", "One exponent; with t̄ = 1 the number 4π² is right either way.")
 def frequency() -> str:
     """The same motion, twice as slow: t̄ = 2, all angular velocities halved."""
     name = "lagrange-top-cusps-reduced"
@@ -322,8 +287,7 @@ def frequency() -> str:
     )
 
 
-@erratum(
-    Kind.AS_READ,
+@as_read(
     "Section 4.3, before (22)",
     "equation (18c)",
     "equation (18b)",
@@ -331,7 +295,6 @@ def frequency() -> str:
 )
 def which_equation() -> str:
     data = problem("lagrange-top-cusps")
-    assert data.reduced is not None
     q, p = data.exact(0.3)
     v = data.system.velocity(q, p)
     printed = data.reduced.rhs(np.array([q[0], q[1], v[1]]))[2]
@@ -341,15 +304,13 @@ def which_equation() -> str:
     )
 
 
-@erratum(
-    Kind.MISPRINT,
+@misprint(
     "Figure 6, caption",
     "θ the precession, φ the nutation",
     "θ the nutation, φ the precession, as everywhere else in the text",
 )
 def named_angles() -> str:
     data = problem("lagrange-top")
-    assert data.period is not None
     q, _ = data.exact(np.linspace(0, 10 * data.period, 4001))
     return (
         f"Over ten periods of the motion of Table 3 θ swings between {q[:, 1].min():.3f} and {q[:, 1].max():.3f} rad, "
@@ -358,8 +319,7 @@ def named_angles() -> str:
     )
 
 
-@erratum(
-    Kind.REMARK,
+@remark(
     "Figure 7, caption; Table 3, caption",
     "a motion of the looping class, with loops",
     "textbooks call a motion looping if its precession turns back; here it never does. The path crosses itself in "
@@ -367,7 +327,6 @@ def named_angles() -> str:
 )
 def not_loops() -> str:
     data = problem("lagrange-top")
-    assert data.period is not None
     q, p = data.exact(np.linspace(0, data.period, 2001))
     rate = data.system.velocity(q, p)[:, 0]
     return (
@@ -376,25 +335,23 @@ def not_loops() -> str:
     )
 
 
-@erratum(
-    Kind.REMARK,
+@remark(
     "Figure 4, caption; section 4.2.2 on energy",
     "RK4's rate exceeds four because errors are high at large steps",
     "it exceeds four at small steps, too, because its energy drifts in proportion to h⁵t",
 )
 def rate_of_rk4() -> str:
-    steps = [PENDULUM_STEPS[2] / 2**k for k in range(4)]
-    e = [pendulum_errors(RK4, h, (10, 100)) for h in steps]
+    meshes = [tables.PENDULUM_MESHES[2] * 2**k for k in range(4)]
+    e = [_energy_errors(RK4, mesh, (10, 100)) for mesh in meshes]
     slopes = [math.log2(a[10] / b[10]) for a, b in pairwise(e)]
     return (
-        f"For the double pendulum over 10 s the orders are {listed(slopes)} from h = 0.01 to {float(steps[-1]):g}, "
+        f"For the double pendulum over 10 s the orders are {listed(slopes)} from h = 0.01 to {1 / meshes[-1]:g}, "
         f"where the error is {e[-1][10]:.0e}; and over 100 s the error is {e[-1][100] / e[-1][10]:.1f} times that over "
         "10 s: energy drifts in proportion to h⁵t, and the drift outgrows the part in h⁴ that does not add up."
     )
 
 
-@erratum(
-    Kind.AS_READ,
+@as_read(
     "Below (20), the constant c",
     "(p_φ − p_ψ cos θ₀)²/(2I sin²θ)",
     "(p_φ − p_ψ cos θ₀)²/(2I sin²θ₀)",
@@ -403,7 +360,6 @@ def rate_of_rk4() -> str:
 def not_constant() -> str:
     """c of (20) with θ in the denominator, along the exact motion."""
     data = problem("lagrange-top")
-    assert data.period is not None
     c = data.params
     q, p = data.exact(np.linspace(0, data.period, 201))
     I, m, x0 = c["I"], c["m"] * c["g"] * c["l"] / c["I"], math.cos(data.q0[1])
@@ -417,8 +373,7 @@ def not_constant() -> str:
     )
 
 
-@erratum(
-    Kind.AS_READ,
+@as_read(
     "Section 2.3, last sentence",
     "detailed expressions are provided in Appendix B",
     "in Appendix A, as the introduction says",
@@ -426,11 +381,11 @@ def not_constant() -> str:
 )
 def which_appendix() -> str:
     """Appendix A has the three equations of the scheme, appendix B two, without the middle."""
-    s = double_pendulum()
+    s = formulas.double_pendulum()
     simpson = run("double-pendulum", SIMPSON, H, 1)
     x = np.concatenate([simpson(H / 2), simpson.p[1], simpson.q[1]])
-    from_a = _size(PrintedScheme(s, H).residual(simpson.q[0], simpson.p[0], x))
-    from_b = _size(midpoint_second_row(s, H, simpson.q[0], simpson.p[0], simpson.q[1], simpson.p[1], True))
+    from_a = _size(formulas.PrintedScheme(s, H).residual(simpson.q[0], simpson.p[0], x))
+    from_b = _size(formulas.midpoint_second_row(s, H, simpson.q[0], simpson.p[0], simpson.q[1], simpson.p[1], True))
     return (
         f"A step of Simpson's integrator solves the equations of appendix A, put right, to {from_a:.0e}; in those of "
         f"appendix B it leaves {from_b:.0e}: they are the midpoint method's, as the introduction says."

@@ -124,11 +124,7 @@ def energy_claims(largest: Mapping[str, float], later: Mapping[str, float], draw
         return f"{method}: largest {largest[method]:.1e} over {drawn}, {later[method]:.1e} over {long}"
 
     return [
-        Claim(
-            "RK4's energy error grows with time",
-            later[RK4] > GROWTH * largest[RK4],
-            both(RK4),
-        ),
+        Claim("RK4's energy error grows with time", later[RK4] > GROWTH * largest[RK4], both(RK4)),
         Claim(
             "the variational integrators do not dissipate energy",
             all(later[m] < GROWTH * largest[m] for m in (MIDPOINT, SIMPSON)),
@@ -456,7 +452,6 @@ def _fine_nutation() -> tuple[FloatArray, FloatArray]:
 @redrawn("12", "The top with cusps over five nutations, in space")
 def figure_12(options: Options) -> Redrawn:
     top = problem(WHOLE)
-    assert top.reduced is not None and top.period is not None
     periods = np.linspace(0, 5, 2001)
     phi, theta, xi = top.reduced.exact(periods * top.period).T
     figure = axis_path(periods, phi, theta, top.params["l"])

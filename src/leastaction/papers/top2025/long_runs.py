@@ -1,8 +1,8 @@
-"""The runs of Tables 2, 4 and 5 with many digits, whatever their length: in pieces, and on all cores.
+"""The largest errors of the runs of Tables 2, 4 and 5, whatever their length: in pieces, and on all cores.
 
-A run of a million steps would keep a million states of mpmath numbers; here each piece begins with the last state of
-the piece before, and only the largest errors so far are kept. Between pieces the method forgets its prediction. This
-changes only digits that Newton's iteration settles anyway, and none of the errors.
+A run of a million steps with many digits would keep a million states of mpmath numbers. So each piece begins with the
+last state of the piece before, and only the largest errors so far are kept. Between pieces the method forgets its
+prediction. This changes only digits that Newton's iteration settles anyway, and none of the errors.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from leastaction.numbers.precision import mpmath_digits
-from leastaction.papers.top2025.runs import nutation_step, problem, run
+from leastaction.papers.top2025.runs import PAPER_DIGITS, nutation_step, problem, run
 
-PIECE = 2000  # steps: some seconds
+PIECE = 2000  # steps with many digits: some seconds
 
 Errors = dict[str, dict[int, float]]  # by quantity and length
 
@@ -32,14 +32,14 @@ class LongRun:
     method: str
     mesh: int
     lengths: tuple[int, ...]
-    digits: int
+    digits: int | None = None
 
     @property
     def steps(self) -> int:
         return max(self.lengths) * self.mesh
 
 
-def errors(long: LongRun, tick: Callable[[int], None] = lambda steps: None, piece: int = PIECE) -> Errors:
+def errors(long: LongRun, tick: Callable[[int], None] = lambda steps: None, piece: int | None = None) -> Errors:
     """The largest relative errors of the energy, and of a top's nutation, over each length; `tick` counts steps."""
     top = long.name == "lagrange-top"
     h = nutation_step(long.name, long.mesh) if top else f"1/{long.mesh}"
@@ -47,7 +47,8 @@ def errors(long: LongRun, tick: Callable[[int], None] = lambda steps: None, piec
     largest = {"energy": 0.0} | ({"nutation": 0.0} if top else {})
     found: Errors = {quantity: {} for quantity in largest}
     start, first_energy, done = None, None, 0
-    for end in _ends(long, piece):
+    piece = piece or (long.steps if long.digits is None else PIECE)
+    for end in sorted({*range(piece, long.steps, piece), *(length * long.mesh for length in long.lengths)}):
         path = run(long.name, long.method, h, end - done, digits=long.digits, start=start)
         H = path.energy()
         with path.reals.working():
@@ -65,14 +66,9 @@ def errors(long: LongRun, tick: Callable[[int], None] = lambda steps: None, piec
     return found
 
 
-def _ends(long: LongRun, piece: int) -> list[int]:
-    """Numbers of steps after which a piece ends: every `piece` steps, and at each length."""
-    return sorted({*range(piece, long.steps, piece), *(length * long.mesh for length in long.lengths)})
-
-
 def _nutation(long: LongRun, h: Any) -> Any:
     """θ at the nodes of one period, to the digits of the run; it is the same in every period."""
-    with mpmath_digits(2 * long.digits):
+    with mpmath_digits(2 * (long.digits or PAPER_DIGITS)):
         t = np.array([k * h for k in range(long.mesh)], dtype=object)
     return problem(long.name).exact(t, digits=long.digits)[0][:, 1]
 

@@ -45,14 +45,9 @@ def library_name(method: str, name: str) -> str:
 
 @measuring()
 def run(
-    name: str,
-    method: str,
-    h: Any,
-    steps: int,
-    every: int = 1,
-    digits: int | None = None,
+    name: str, method: str, h: Any, steps: int, every: int = 1, digits: int | None = None,
     start: tuple[Any, Any] | None = None,
-) -> Path:
+) -> Path:  # fmt: skip
     """One run from the problem's own data, or from q and p, in float64 or with so many digits."""
     data = problem(name)
     q0, p0 = start or (data.exact_q0, data.exact_p0)

@@ -8,25 +8,19 @@ from leastaction.analysis import symplectic_defect
 from leastaction.papers.model import Claim, Options, order, statement
 from leastaction.papers.top2025.figures import listed
 from leastaction.papers.top2025.runs import METHODS, MIDPOINT, RK4, SIMPSON, problem, run
-from leastaction.papers.top2025.tables import (
-    PENDULUM_STEPS,
-    TOP_MESHES,
-    pendulum_errors,
-    top_errors,
-)
+from leastaction.papers.top2025.tables import PENDULUM_MESHES, TOP_MESHES, errors
 
+PENDULUM, TOP = "double-pendulum", "lagrange-top"
 PENDULUM_LENGTHS = (1, 10, 100, 1000, 10000)
 TOP_LENGTHS = (1, 10, 100, 1000)
 
 
-def _pendulum_orders(method: str) -> list[float]:
-    e = [pendulum_errors(method, h, PENDULUM_LENGTHS) for h in PENDULUM_STEPS]
-    return [order(tuple(x[T] for x in e)) for T in PENDULUM_LENGTHS]
-
-
-def _top_orders(method: str, quantity: str) -> list[float]:
-    e = [top_errors(method, mesh, TOP_LENGTHS)[quantity] for mesh in TOP_MESHES]
-    return [order(tuple(x[T] for x in e)) for T in TOP_LENGTHS]
+def _orders(name: str, method: str, quantity: str) -> list[float]:
+    """The orders over runs of growing length."""
+    top = name == TOP
+    lengths, meshes = (TOP_LENGTHS, TOP_MESHES) if top else (PENDULUM_LENGTHS, PENDULUM_MESHES)
+    e = [errors(name, method, mesh, lengths)[quantity] for mesh in meshes]
+    return [order([x[T] for x in e]) for T in lengths]
 
 
 def _spread(orders: Sequence[float]) -> float:
@@ -50,7 +44,7 @@ def symplectic(options: Options) -> Claim:
 
 @statement("section 3.2.2")
 def pendulum_rates(options: Options) -> Claim:
-    found = {method: _pendulum_orders(method) for method in METHODS}
+    found = {method: _orders(PENDULUM, method, "energy") for method in METHODS}
     return Claim(
         "the symplectic integrators hold their rates across all lengths; RK4's fluctuates",
         _spread(found[MIDPOINT]) < 0.05 and _spread(found[SIMPSON]) < 0.05 < 0.5 < _spread(found[RK4]),
@@ -63,7 +57,7 @@ def pendulum_rates(options: Options) -> Claim:
 def pendulum_growth(options: Options) -> Claim:
     growth = {}
     for method in METHODS:
-        e = pendulum_errors(method, PENDULUM_STEPS[2], PENDULUM_LENGTHS)
+        e = errors(PENDULUM, method, PENDULUM_MESHES[2], PENDULUM_LENGTHS)["energy"]
         growth[method] = e[10000] / e[1]
     return Claim(
         "the energy's error norm grows over time for RK4",
@@ -75,7 +69,7 @@ def pendulum_growth(options: Options) -> Claim:
 
 @statement("section 4.2.2, and caption of Table 4")
 def nutation_rates(options: Options) -> Claim:
-    found = {method: _top_orders(method, "nutation") for method in METHODS}
+    found = {method: _orders(TOP, method, "nutation") for method in METHODS}
     return Claim(
         "on the nutation the midpoint method's order falls to zero at 1000 periods, RK4's approaches 6 at 100, "
         "Simpson's is maintained",
@@ -87,7 +81,7 @@ def nutation_rates(options: Options) -> Claim:
 
 @statement("section 4.2.2, and caption of Table 5")
 def energy_rates(options: Options) -> Claim:
-    found = {method: _top_orders(method, "energy") for method in METHODS}
+    found = {method: _orders(TOP, method, "energy") for method in METHODS}
     return Claim(
         "on the energy the symplectic methods preserve their order; RK4's fluctuates and approaches 5",
         _spread(found[MIDPOINT]) < 0.05 and _spread(found[SIMPSON]) < 0.05 and 4.8 < max(found[RK4]) < 5.1,
@@ -101,7 +95,7 @@ def growing_norms(options: Options) -> Claim:
     """A largest error over a longer run cannot be smaller; whether it is larger is the question."""
     grows: dict[str, list[float]] = {}
     for method in METHODS:
-        e = [top_errors(method, mesh, TOP_LENGTHS)["energy"] for mesh in TOP_MESHES]
+        e = [errors(TOP, method, mesh, TOP_LENGTHS)["energy"] for mesh in TOP_MESHES]
         grows[method] = [x[1000] / x[1] for x in e]
     words = [f"{method} {', '.join(f'{ratio:.4g}' for ratio in ratios)}" for method, ratios in grows.items()]
     return Claim(

@@ -3,81 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from leastaction.papers.model import Cell, Options, PublishedTable, error_cells
+from leastaction.papers.model import Cell, Options, Published, PublishedTable, error_cells, published
+from leastaction.papers.top2025 import long_runs
 from leastaction.papers.top2025.long_runs import Errors, LongRun, all_errors
-from leastaction.papers.top2025.runs import (
-    METHODS,
-    MIDPOINT,
-    PAPER_DIGITS,
-    RK4,
-    SIMPSON,
-    energy_error,
-    nutation_error,
-    nutation_step,
-    run,
-)
+from leastaction.papers.top2025.runs import METHODS, PAPER_DIGITS, RK4
 
-Published = dict[tuple[int, str], tuple[str, str, str, str]]
 Found = dict[tuple[str, int], Errors]  # by method and mesh
 
 SHORT = 10  # lengths up to this are seconds of work with 64 digits
 _LONG: dict[Any, Found] = {}  # Tables 4 and 5 share their runs
 
 # {(length, method): errors at three steps, order}, as printed.
-TABLE_2: Published = {
-    (1, MIDPOINT): ("7.61e-4", "2.09e-4", "5.35e-5", "1.92"),
-    (1, RK4): ("7.28e-5", "2.11e-6", "6.25e-8", "5.09"),
-    (1, SIMPSON): ("8.09e-6", "4.94e-7", "3.07e-8", "4.02"),
-    (10, MIDPOINT): ("8.31e-4", "2.29e-4", "5.78e-5", "1.92"),
-    (10, RK4): ("1.04e-3", "3.41e-5", "1.08e-6", "4.96"),
-    (10, SIMPSON): ("8.83e-6", "5.47e-7", "3.42e-8", "4.01"),
-    (100, MIDPOINT): ("8.33e-4", "2.35e-4", "5.92e-5", "1.91"),
-    (100, RK4): ("9.58e-3", "3.25e-4", "1.03e-5", "4.93"),
-    (100, SIMPSON): ("9.75e-6", "5.96e-7", "3.71e-8", "4.02"),
-    (1000, MIDPOINT): ("8.33e-4", "2.35e-4", "5.92e-5", "1.91"),
-    (1000, RK4): ("7.28e-5", "2.11e-6", "6.25e-8", "4.75"),
-    (1000, SIMPSON): ("9.78e-6", "5.98e-7", "3.72e-8", "4.02"),
-    (10000, MIDPOINT): ("8.33e-4", "2.35e-4", "5.92e-5", "1.91"),
-    (10000, RK4): ("2.90e-1", "2.88e-2", "1.03e-3", "4.07"),
-    (10000, SIMPSON): ("9.78e-6", "5.98e-7", "3.72e-8", "4.02"),
-}
-TABLE_4: Published = {
-    (1, MIDPOINT): ("1.53e-1", "3.70e-2", "9.21e-3", "2.03"),
-    (1, RK4): ("2.84e-3", "1.66e-4", "1.01e-5", "4.07"),
-    (1, SIMPSON): ("2.66e-4", "1.64e-5", "1.02e-6", "4.01"),
-    (10, MIDPOINT): ("3.22e0", "5.48e-1", "1.21e-1", "2.37"),
-    (10, RK4): ("9.32e-2", "3.72e-3", "1.71e-4", "4.55"),
-    (10, SIMPSON): ("1.61e-3", "9.46e-5", "5.81e-6", "4.06"),
-    (100, MIDPOINT): ("2.10e1", "2.10e1", "2.11e0", "1.66"),
-    (100, RK4): ("2.10e1", "2.36e-1", "7.31e-3", "5.74"),
-    (100, SIMPSON): ("1.62e-2", "9.41e-4", "5.77e-5", "4.07"),
-    (1000, MIDPOINT): ("2.10e1", "2.10e1", "2.10e1", "0.00"),
-    (1000, RK4): ("2.10e1", "2.10e1", "8.41e-1", "2.32"),
-    (1000, SIMPSON): ("1.79e-1", "9.45e-3", "5.77e-4", "4.14"),
-}
-TABLE_5: Published = {
-    (1, MIDPOINT): ("1.02e-5", "2.60e-6", "6.52e-7", "1.99"),
-    (1, RK4): ("6.73e-7", "4.47e-8", "2.87e-9", "3.94"),
-    (1, SIMPSON): ("3.56e-8", "2.20e-9", "1.37e-10", "4.01"),
-    (10, MIDPOINT): ("1.02e-5", "2.60e-6", "6.52e-7", "1.99"),
-    (10, RK4): ("1.28e-6", "4.47e-8", "2.87e-9", "4.40"),
-    (10, SIMPSON): ("3.56e-8", "2.20e-9", "1.37e-10", "4.01"),
-    (100, MIDPOINT): ("1.02e-5", "2.60e-6", "6.52e-7", "1.99"),
-    (100, RK4): ("1.32e-5", "4.30e-7", "1.37e-8", "4.96"),
-    (100, SIMPSON): ("3.58e-8", "2.20e-9", "1.37e-10", "4.01"),
-    (1000, MIDPOINT): ("1.02e-5", "2.60e-6", "6.52e-7", "1.99"),
-    (1000, RK4): ("1.28e-4", "4.30e-6", "1.37e-7", "4.93"),
-    (1000, SIMPSON): ("3.64e-8", "2.20e-9", "1.37e-10", "4.02"),
-}
+TABLE_2 = published("top 2")
+TABLE_4 = published("top 4")
+TABLE_5 = published("top 5")
 
-PENDULUM_STEPS = (Fraction(1, 25), Fraction(1, 50), Fraction(1, 100))
+PENDULUM_MESHES = (25, 50, 100)  # steps in a second
 TOP_MESHES = (50, 100, 200)  # steps in a nutation period
 TOP_COLUMNS = ("h = 0.02 (printed 0.05)", "h = 0.01", "h = 0.005")
 
@@ -85,31 +29,10 @@ _COPIED = "the row of T = 1 s printed again; the order printed here, 4.75, is th
 NOTES: dict[tuple[str, int, str, int], str] = {("2", 1000, RK4, i): _COPIED for i in range(3)}
 
 
-def _largest(error: NDArray[Any], steps: dict[int, int]) -> dict[int, float]:
-    """The largest |error| within the steps of each length, by length."""
-    largest = np.maximum.accumulate(np.abs(error))
-    return {length: float(largest[count]) for length, count in steps.items()}
-
-
 @lru_cache(maxsize=64)
-def pendulum_errors(method: str, h: Fraction, lengths: tuple[int, ...], digits: int | None = None) -> dict[int, float]:
-    """‖e_H‖∞ of the double pendulum, by length in seconds; one run serves all lengths."""
-    steps = {length: round(length / h) for length in lengths}
-    path = run("double-pendulum", method, h, max(steps.values()), digits=digits)
-    return _largest(energy_error(path), steps)
-
-
-@lru_cache(maxsize=64)
-def top_errors(
-    method: str, mesh: int, lengths: tuple[int, ...], digits: int | None = None
-) -> dict[str, dict[int, float]]:
-    """‖e_θ‖∞ and ‖e_H‖∞ of the top with loops, by length in nutation periods; one run serves all lengths."""
-    steps = {length: length * mesh for length in lengths}
-    path = run("lagrange-top", method, nutation_step("lagrange-top", mesh), max(steps.values()), digits=digits)
-    return {
-        "nutation": _largest(nutation_error(path, "lagrange-top"), steps),
-        "energy": _largest(energy_error(path), steps),
-    }
+def errors(name: str, method: str, mesh: int, lengths: tuple[int, ...], digits: int | None = None) -> Errors:
+    """The largest errors by quantity and length; one run serves all lengths."""
+    return long_runs.errors(LongRun(name, method, mesh, lengths, digits))
 
 
 def precision(lengths: tuple[int, ...], options: Options) -> dict[int, int]:
@@ -128,7 +51,7 @@ def long_errors(name: str, meshes: tuple[int, ...], lengths: dict[int, int], opt
         (digits,) = set(lengths.values())
         runs = [LongRun(name, method, mesh, tuple(lengths), digits) for method in METHODS for mesh in meshes]
         found = all_errors(runs, options.tick)
-        _LONG[key] = {(run.method, run.mesh): errors for run, errors in found.items()}
+        _LONG[key] = {(run.method, run.mesh): largest for run, largest in found.items()}
     return _LONG.get(key, {})
 
 
@@ -148,11 +71,6 @@ class ErrorTable:
     unit: str
     columns: tuple[str, ...]
 
-    def errors(self, method: str, mesh: int, lengths: tuple[int, ...]) -> dict[int, float]:
-        if self.name == "double-pendulum":
-            return pendulum_errors(method, Fraction(1, mesh), lengths)
-        return top_errors(method, mesh, lengths)[self.quantity]
-
     def cells(self, options: Options, lengths: tuple[int, ...] | None = None) -> list[Cell]:
         """The cells, for these lengths."""
         lengths = lengths or _lengths(self.published)
@@ -161,11 +79,11 @@ class ErrorTable:
         precise = long_errors(self.name, self.meshes, digits, options)
         found: dict[tuple[int, str], tuple[float, ...]] = {}
         for method in METHODS:
-            errors = [self.errors(method, mesh, fast) if fast else {} for mesh in self.meshes]
+            each = [errors(self.name, method, mesh, fast)[self.quantity] if fast else {} for mesh in self.meshes]
             if precise:
                 many = [precise[method, mesh][self.quantity] for mesh in self.meshes]
-                errors = [e | m for e, m in zip(errors, many, strict=True)]
-            found |= {(length, method): tuple(e[length] for e in errors) for length in lengths}
+                each = [e | m for e, m in zip(each, many, strict=True)]
+            found |= {(length, method): tuple(e[length] for e in each) for length in lengths}
         return error_cells(
             self.number,
             self.columns,
@@ -207,7 +125,13 @@ _TOP_SETTING = (
 )
 
 PENDULUM_ENERGY = ErrorTable(
-    "2", TABLE_2, "double-pendulum", "energy", (25, 50, 100), "s", tuple(f"h = {float(h):g}" for h in PENDULUM_STEPS)
+    "2",
+    TABLE_2,
+    "double-pendulum",
+    "energy",
+    PENDULUM_MESHES,
+    "s",
+    tuple(f"h = {1 / mesh:g}" for mesh in PENDULUM_MESHES),
 )
 TOP_NUTATION = ErrorTable("4", TABLE_4, "lagrange-top", "nutation", TOP_MESHES, "t̄", TOP_COLUMNS)
 TOP_ENERGY = ErrorTable("5", TABLE_5, "lagrange-top", "energy", TOP_MESHES, "t̄", TOP_COLUMNS)

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.numbers.arrays import FloatArray
 from leastaction.results.colours import colour
 from leastaction.results.looks import conserves_energy, look, with_unit
 from leastaction.results.viewer.drawing import drawing
 from leastaction.results.viewer.pack import Pack
 from leastaction.results.viewer.scene import SHOWN, extremes, page_of, stage
-
-FloatArray = NDArray[np.float64]
 
 MOST = 2000  # trajectories drawn
 FEWEST = 120  # frames, if there are as many: fewer trajectories are better than a motion in jumps

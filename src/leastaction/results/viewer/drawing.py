@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from leastaction.numbers.arrays import FloatArray
 from leastaction.results.looks import Look, with_unit
 from leastaction.results.viewer.bodies import AXES
 
-FloatArray = NDArray[np.float64]
 Link = tuple[Any, ...]  # the numbers of its points, and its kind
 
 KINDS = ("rod", "spring", "thread")
@@ -29,24 +28,15 @@ PAIRS = 12  # coordinates up to this, if even, are drawn as points of a plane; m
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """What is drawn of a system.
+    """What is drawn of a system."""
 
-    points   (t, q, p) of M states ↦ (M, P, 2 or 3)
-    links    which points are joined, and by what: "rod", "spring" or "thread"
-    trails   the points whose way is drawn
-    equal    whether one unit is as long across as it is high
-    axes     labels of the axes if the plane is one of coordinates, else ()
-    what     what a plain drawing shows, in words
-    bodies   centres and ends of half axes, and what they are: "disc", "box" or "ellipsoid"
-    """
-
-    points: Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
-    links: tuple[Link, ...]
-    trails: tuple[int, ...]
-    equal: bool = True
-    axes: tuple[str, ...] = ()
-    what: str = ""
-    bodies: tuple[Link, ...] = ()
+    points: Callable[[FloatArray, FloatArray, FloatArray], FloatArray]  # (t, q, p) of M states ↦ (M, P, 2 or 3)
+    links: tuple[Link, ...]  # which points are joined, and by what: "rod", "spring" or "thread"
+    trails: tuple[int, ...]  # the points whose way is drawn
+    equal: bool = True  # whether one unit is as long across as it is high
+    axes: tuple[str, ...] = ()  # labels of the axes if the plane is one of coordinates, else ()
+    what: str = ""  # what a plain drawing shows, in words
+    bodies: tuple[Link, ...] = ()  # centres and ends of half axes, and what they are: "disc", "box" or "ellipsoid"
 
     def judged(self, t: FloatArray, q: FloatArray, p: FloatArray) -> FloatArray:
         """The points, with loose ones scaled down: these may be coarser than the others."""

@@ -12,14 +12,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from leastaction.results.between import STRAIGHT, Picture, flat, missed, states
+from leastaction.numbers.arrays import FloatArray
+from leastaction.results.inside_steps import STRAIGHT, Picture, flat, missed, states
 
 if TYPE_CHECKING:
     from leastaction.results.path import Path
-
-FloatArray = NDArray[np.float64]
 
 QUICK_STRAIGHT, QUICK_MOST = 1 / 600, 4000
 FEWEST = 200  # frames, if the path has as many
@@ -58,7 +56,8 @@ def frames(path: Path, most: int, picture: Picture, begin: int = 0, quick: bool 
     keep = 1
     while len(t[:: 2 * keep]) > FEWEST and missed(X[::keep]) < straight:
         keep *= 2
-    return _every(t, q, p, keep, off < straight)
+    places = np.unique([*range(0, len(t), keep), len(t) - 1])
+    return Frames(t[places], q[places], p[places], float(t[keep] - t[0]), off < straight)
 
 
 def _even(path: Path, most: int, picture: Picture, begin: int, straight: float) -> Frames:
@@ -83,13 +82,6 @@ def rows(path: Path, begin: int = 0, skip: int = 1) -> tuple[FloatArray, FloatAr
         for array in (path.t, path.q, path.p)
     )
     return t, q, p
-
-
-def _every(t: FloatArray, q: FloatArray, p: FloatArray, keep: int, whole: bool) -> Frames:
-    places = np.arange(0, len(t), keep)
-    if places[-1] != len(t) - 1:
-        places = np.append(places, len(t) - 1)
-    return Frames(t[places], q[places], p[places], float(t[places[1]] - t[0]), whole)
 
 
 def _refined(

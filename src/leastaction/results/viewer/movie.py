@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leastaction.results.between import states
 from leastaction.results.colours import colour
+from leastaction.results.inside_steps import states
 from leastaction.results.looks import look
 from leastaction.results.viewer.bodies import mesh
 from leastaction.results.viewer.drawing import Drawing, drawing
@@ -34,13 +34,9 @@ INK = "#444444"
 
 
 def animate(
-    path: Path,
-    file: str | os.PathLike[str],
-    draw: Any = None,
-    seconds: float = 10.0,
-    fps: int | None = None,
+    path: Path, file: str | os.PathLike[str], draw: Any = None, seconds: float = 10.0, fps: int | None = None,
     dpi: int = 120,
-) -> None:
+) -> None:  # fmt: skip
     """Film the whole path in this number of seconds."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

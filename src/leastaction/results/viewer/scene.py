@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from leastaction.numbers.arrays import FloatArray
 from leastaction.results import looks
 from leastaction.results.colours import COLOURS, colour
 from leastaction.results.looks import Look, conserves_energy, look, with_unit
@@ -20,8 +20,6 @@ from leastaction.results.viewer.pack import Pack
 if TYPE_CHECKING:
     from leastaction.results.path import Path
 
-FloatArray = NDArray[np.float64]
-
 SHOWN = 12  # coordinates that have their own curves
 BUCKETS = 1200  # buckets of a curve over time; each bucket keeps its lowest and its highest value
 MEGABYTES = 1.4
@@ -29,20 +27,13 @@ MEGABYTES = 1.4
 
 @dataclass(frozen=True, eq=False)
 class SceneOptions:
-    """The options of a scene.
+    """The options of a scene."""
 
-    draw         a drawing of the user's
-    megabytes    how large the frames of all runs may become, in the page
-    begin        the time from which the motion is shown; energies are shown from the start
-    momenta      whether to look for conserved momenta where none are known, which takes time
-    quick        whether speed matters more than smooth lines
-    """
-
-    draw: Any = None
-    megabytes: float = MEGABYTES
-    begin: float | None = None
-    momenta: bool = True
-    quick: bool = False
+    draw: Any = None  # a drawing of the user's
+    megabytes: float = MEGABYTES  # how large the frames of all runs may become, in the page
+    begin: float | None = None  # the time from which the motion is shown; energies are shown from the start
+    momenta: bool = True  # whether to look for conserved momenta where none are known, which takes time
+    quick: bool = False  # whether speed matters more than smooth lines
 
 
 def scene(paths: Sequence[Path], options: SceneOptions, pack: Pack) -> dict[str, Any]:

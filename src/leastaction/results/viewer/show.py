@@ -25,11 +25,7 @@ START = 'start(document.getElementById("view"), JSON.parse(document.getElementBy
 
 
 def path_page(
-    path: Path,
-    draw: Any = None,
-    beside: Sequence[Path] = (),
-    begin: float | None = None,
-    megabytes: float = MEGABYTES,
+    path: Path, draw: Any = None, beside: Sequence[Path] = (), begin: float | None = None, megabytes: float = MEGABYTES
 ) -> str:
     """The page of a path, and of others of the same system beside it, from the time `begin` on."""
     pack = Pack()

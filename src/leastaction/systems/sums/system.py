@@ -15,10 +15,6 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.backends.backend import Backend
-from leastaction.backends.galerkin import GalerkinStepper
-from leastaction.backends.sum_backend import sum_backend
-from leastaction.backends.summands import Assembly
 from leastaction.engine.long_steps import Scripted
 from leastaction.engine.run import Engine, engine
 from leastaction.engine.stepper import FormStepper
@@ -31,7 +27,7 @@ from leastaction.program import Builder, Program
 from leastaction.reading import entry, floats, integer, listing, mapping, numbers, text
 from leastaction.step.form import Summand
 from leastaction.step.status import GOING_WELL, NOT_FINITE, SINGULAR
-from leastaction.step.stepper import Start, Stepper
+from leastaction.step.stepper import Start
 from leastaction.step.stored_row import Row
 from leastaction.systems.arguments import Params, coordinate_names, values_of
 from leastaction.systems.defaults import Usual
@@ -39,6 +35,7 @@ from leastaction.systems.frequencies import fastest_of_sum
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.mechanics import states_of
 from leastaction.systems.programs import Parameters
+from leastaction.systems.sums.assembly import Assembly
 from leastaction.systems.sums.term import Term
 
 FloatArray = NDArray[np.float64]
@@ -387,17 +384,9 @@ class Sum(Parameters, Usual):
         """What the steps of a method ask of this system."""
         return summed(self, method)
 
-    def backend(self, method: Galerkin, lanes: int = 1, energy: bool = False, composed: bool = False) -> Backend | None:
-        """How the loops step this system: one trajectory at a time."""
-        return None if lanes > 1 else sum_backend(self, method)
-
-    def stepper(self, method: Method, start: Start, row: Row | None = None) -> Stepper:
-        """The stepper of one trajectory in float64; methods beside the family step the system `expanded`."""
-        if isinstance(method, Galerkin) and self.engine(method) is not None:
-            return FormStepper(self, method, start, row)
-        if isinstance(method, Galerkin):
-            return GalerkinStepper(self, method, start, row)
-        return self.expanded().stepper(method, start, row)
+    def stepper(self, method: Method, start: Start, row: Row | None = None) -> FormStepper:
+        """The stepper of one trajectory in float64."""
+        return FormStepper(self if isinstance(method, Galerkin) else self.expanded(), method, start, row)
 
     # Files.
 

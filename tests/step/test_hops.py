@@ -1,18 +1,11 @@
-"""Hops: steps of one trajectory with constraints in one kernel, where they are surely solved (`fused.hop`)."""
+"""Steps of one trajectory with constraints: what is watched or stored changes no bit, and lanes find the same."""
 
 from __future__ import annotations
 
-import ctypes
-
 import numpy as np
 import pytest
-from leastaction.backends.fused.elimination import factors, square, substitute
-from leastaction.backends.fused.programs import held_programs
 
 import leastaction as la
-from leastaction.kernel import compile_program
-from leastaction.program import Builder
-from leastaction.program.ordering import prompt
 
 Q0 = np.array([np.sin(0.3), -np.cos(0.3), np.sin(0.3) + 0.7 * np.sin(0.2), -np.cos(0.3) - 0.7 * np.cos(0.2)])
 
@@ -73,72 +66,3 @@ def test_hops_find_the_steps_that_lanes_find(h):
     d, w = path.q[:, 2:] - path.q[:, :2], path.p[:, 2:] / 2 - path.p[:, :2]
     moving = [(path.q[:, :2] * path.p[:, :2]).sum(1), (d * w).sum(1)]
     assert np.abs(moving).max() < 1e-13
-
-
-def begun():
-    """The hops of FREE, and a state before the eleventh step."""
-    h, kernels = 0.01, held_programs(FREE, la.method("stormer-verlet"), single=True).kernels
-    places = {name: kernels["advance"].input_slice(name) for name, _ in kernels["advance"].inputs}
-    size = kernels["advance"].input_size
-    native = {name: compile_program(program, 1, in_place="hop" not in name) for name, program in kernels.items()}
-    work = np.zeros(max(kernel.work for kernel in native.values()))
-
-    def call(name, X, Y):
-        function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(native[name].address)
-        function(X.ctypes.data, Y.ctypes.data, work.ctypes.data)
-
-    X = np.zeros(size)
-    given = {"h": h, "params": list(PARAMS.values()), "alive": 1, "q": Q0, "length": 1}
-    for name, value in given.items():
-        X[places[name]] = value
-    X[places["z"]][4:] = FREE.multipliers(Q0, np.zeros(4))
-    call("begin", X, np.zeros(size))
-    for _ in range(10):
-        call("leap", X, np.zeros(size))
-        call("advance", X, np.zeros(size))
-    return call, places, X
-
-
-def test_a_hop_that_is_not_sure_says_so_and_changes_nothing():
-    call, places, X = begun()
-    for name in ("hop", "far_hop"):
-        Y, before = np.zeros(len(X)), X.copy()
-        call(name, X, Y)
-        assert Y[places["unsure"]] == 0
-        for wrong in (-40.0, 1e6, np.nan):  # predictions that are far off, that lead to another root, no number
-            far = X.copy()
-            far[places["z"]][4:] *= wrong
-            kept = far.copy()
-            call(name, far, Y)
-            assert Y[places["unsure"]] == 1, (name, wrong)
-            np.testing.assert_array_equal(far, kept)
-        np.testing.assert_array_equal(X, before)
-
-
-def test_a_singular_configuration_is_no_sure_hop():
-    """Both rods in one line with equal points: G M⁻¹Gᵀ is singular where the second rod has no length."""
-    call, places, X = begun()
-    X[places["q"]][2:] = X[places["q"]][:2]
-    for name in ("hop", "far_hop"):
-        Y = np.zeros(len(X))
-        call(name, X, Y)
-        assert Y[places["unsure"]] == 1
-
-
-def test_a_hasty_elimination_finds_the_same():
-    rng = np.random.default_rng(5)
-    for N in (1, 2, 3, 4):
-        a = rng.standard_normal((N, N))
-        matrix, right = a @ a.T + np.eye(N), rng.standard_normal(N)
-        B = Builder([("a", N * N), ("b", N)])
-        x = substitute(factors(square(B.values("a")), hasty=True), B.values("b"))
-        found = B.finished(x=x)(matrix.ravel(), right)["x"]
-        np.testing.assert_allclose(found, np.linalg.solve(matrix, right), rtol=1e-12)
-
-
-def test_a_prompt_program_is_the_same_program():
-    program = held_programs(FREE, la.method("stormer-verlet"), single=True).kernels["leap"]
-    early = prompt(program)
-    assert all(a < k for k, (op, *args) in enumerate(early.code) if op not in ("input", "const") for a in args)
-    assert prompt(early) == early
-    assert sorted(op for op, *_ in early.code) == sorted(op for op, *_ in program.code)

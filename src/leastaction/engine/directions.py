@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leastaction.engine.ending import CURVED
 from leastaction.engine.sparsity import elimination_length, order_of, slopes_of
-from leastaction.program import Builder, Program, Value, dot
+from leastaction.program import Builder, Program, Value
 from leastaction.program.elimination import by_rows, factors, short_dot, substitute
 from leastaction.step.form import Step, stencils
 from leastaction.step.rows import Row, Rows, Table, combine
@@ -46,7 +45,8 @@ def vary_length(step: Step, varied: int, lanes: int) -> float:
     full = 1.0 if step.multipliers else float(slopes_of(step).mean())
     sums = full * (N + n) * (N + varied - n) * sum(2 + 2 * -(-r // lanes) for r in points)
     eliminated = N**3 / 3 if step.multipliers else elimination_length(step)
-    return nodes + sums + 2 * eliminated + -(-varied // lanes) * 6 * N * (N + n) * full**0.5
+    whole = nodes + sums + 2 * eliminated + -(-varied // lanes) * 6 * N * (N + n) * full**0.5
+    return whole / 2 if step.multipliers else whole  # half of the saddle's entries are zero
 
 
 def vary_tables(step: Step, lanes: int) -> dict[str, Table]:
@@ -199,7 +199,7 @@ def _slopes(form: Form, B: Builder, rows: Rows, x: Values, further: int) -> tupl
 
 
 class _End:
-    """The derivatives of the End of a step."""
+    """The derivatives of the End of a step, of an L that is quadratic in v."""
 
     def __init__(self, form: Form, B: Builder, rows: Rows, x: Values, push: Sequence[Any], further: int) -> None:
         step, n, m = form.step, form.n, form.step.multipliers
@@ -209,20 +209,14 @@ class _End:
         at: Values = {"t": [form.time(x, x["h"][0])], "multipliers": [0.0] * m, "params": x["params"],
               "q": [a + z[(form.s - 1) * n + j] for j, a in enumerate(x["Q"])]}  # fmt: skip
         p = [a + b for a, b in zip(x["P"], push, strict=True)]
-        zero, times = B.number(0.0), 1
-        v: list[Any] = [zero] * n
-        if not step.end.linear:
-            slope, times = step.method.table.slope.tolist(), CURVED
-            v = [dot(slope[1:], z[j : form.s * n : n]) / x["h"][0] for j in range(n)]
-        for _ in range(times):
-            still = B.at(step.end.program, at | {"v": v})
-            M, G = by_rows(still["e_v"], n), by_rows(still["c_v"], n)
-            saddle = [[*M[j], *(-row[j] for row in G)] for j in range(n)] + [[*row, *[zero] * m] for row in G]
-            self.inverse = factors(saddle)
-            right = [a - b for a, b in zip(p, still["e"], strict=True)] + [-c for c in still["c"]]
-            solved = substitute(self.inverse, right)
-            v = [a + b for a, b in zip(v, solved[:n], strict=True)]
-        self.at = B.at(step.end.slopes, at | {"v": v, "multipliers": solved[n:]})
+        zero = B.number(0.0)
+        still = B.at(step.end.program, at | {"v": [zero] * n})
+        M, G = by_rows(still["e_v"], n), by_rows(still["c_v"], n)
+        saddle = [[*M[j], *(-row[j] for row in G)] for j in range(n)] + [[*row, *[zero] * m] for row in G]
+        self.inverse = factors(saddle)
+        right = [a - b for a, b in zip(p, still["e"], strict=True)] + [-c for c in still["c"]]
+        solved = substitute(self.inverse, right)
+        self.at = B.at(step.end.slopes, at | {"v": solved[:n], "multipliers": solved[n:]})
         self.when = x["t"][0] + x["offset"][0] + x["h"][0] / x["period"][0]
 
     def along(self, dq: Sequence[Any], dp: Sequence[Any], seeds: Sequence[tuple[int, Any]]) -> list[Any]:

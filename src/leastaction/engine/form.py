@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from leastaction.engine.carrying import Carrying
 from leastaction.engine.directions import vary, vary_length, vary_padded, vary_tables
+from leastaction.engine.ending import simple_end
 from leastaction.engine.mass import mass_of
 from leastaction.engine.sparsity import LONGEST_ONCE
 from leastaction.engine.verdict import STATE, TINY, wanted
@@ -107,7 +108,8 @@ class Form:
         energy_of: Any = None, varied: int = 0,
     ) -> None:  # fmt: skip
         self.step, self.lanes, self.width, self.watch, self.energy_of = step, lanes, width, watch, energy_of
-        self.varied, self.varies = varied, varied > 0 and vary_length(step, varied, lanes) <= LONGEST_ONCE
+        plain = step.end is None or simple_end(step)
+        self.varied, self.varies = varied, varied > 0 and plain and vary_length(step, varied, lanes) <= LONGEST_ONCE
         self.n, self.s, self.mass = step.n, step.s, mass_of(step)
         self.side = lanes > width
         # Where L is not quadratic in v, the energy's velocity is found from that of the step's polynomial.

@@ -18,6 +18,7 @@ prediction.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,10 @@ from leastaction.engine.form import Blocks, Form, Values
 from leastaction.engine.increment_tables import tables as increment_tables
 from leastaction.engine.kick_tables import kick_tables
 from leastaction.engine.march import marched, tamed
-from leastaction.engine.shifted import DENSE, slopes_at
+from leastaction.engine.shifted import DENSE, moving, slopes_at
 from leastaction.engine.verdict import PATIENCE, judged, refuse
 from leastaction.program import Builder, Program, Value, dot
+from leastaction.program.elimination import pivots_of, square
 from leastaction.step.form import stencils
 from leastaction.step.prediction import WHOLE, Prediction
 from leastaction.step.rows import Row, Rows, Table, apply, numbers, size, total
@@ -214,7 +216,10 @@ class Gauss(Form):
         after |= {"Z": [y for row in new for y in row], "V": [y for row in V for y in row]}
         after |= {"E": E} if first else {}
         if (real := self._real_shift) is not None:
-            refuse(after, shifted.turned(self.step, rows, E, real))
+            width = len(E) // (2 * len(moving(self.step)) ** 2)
+            entries = [rows.number(E[k : k + width], real) for k in range(0, len(E), 2 * width)]
+            pivots = pivots_of(square(entries))
+            refuse(after, prod(pivots[1:], start=pivots[0]) < 0.0)
         return self.iterated(B, x, after, first, marching)
 
     @property

@@ -7,8 +7,9 @@ the weights of the reactions at its ends,
     g(t + h, q + z) = 0:      G(t + h, q + z) A dλ = −g,      z ← z + A dλ,
 
 so that multipliers alone are predicted and iterated: b is known, and no coordinate that turns back has to be predicted.
-The impulse w₀ f + w₁ f⁺ + h β₀ Gᵀλ + G⁺ᵀμ brings ġ to zero (`settle`). The search for μ begins with h β₁ λ, which differs from μ by
-the change of the reaction in h. Force and G at the end are those at the start of the next step, and are handed on.
+The impulse w₀ f + w₁ f⁺ + h β₀ Gᵀλ + G⁺ᵀμ brings ġ to zero (`settle`). The search for μ begins with h β₁ λ, which
+differs from μ by the change of the reaction in h. Force and G at the end are those at the start of the next step, and
+are handed on. The order of instructions is that in which each can begin: one long chain waits for itself.
 """
 
 from __future__ import annotations

@@ -26,7 +26,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ import numpy as np
 from leastaction.engine.collocation import collocation
 from leastaction.engine.sparsity import filled, slopes_of
 from leastaction.program import Builder, Value
-from leastaction.program.elimination import factors, pivots_of, square, substitute
+from leastaction.program.elimination import factors, square, substitute
 from leastaction.step.form import Step
 from leastaction.step.rows import Row, Rows, SideBySide, apply, combine, total
 
@@ -83,7 +82,7 @@ def slopes_at(step: Step, B: Builder, at: Mapping[str, Sequence[Any]]) -> list[l
 def size_of(step: Step, rows: Rows) -> int:
     """How many values hold what all systems are solved with."""
     shifts = 1 if _half(rows) else rows.length(collocation(step.method).shift.shape[1])
-    return 2 * shifts * (len(_moving(step)) ** 2 if step.n <= DENSE else len(_places(step)))
+    return 2 * shifts * (len(moving(step)) ** 2 if step.n <= DENSE else len(_places(step)))
 
 
 def eliminated(step: Step, rows: Rows, B: Builder, at: Mapping[str, Sequence[Any]]) -> list[Value]:
@@ -93,7 +92,7 @@ def eliminated(step: Step, rows: Rows, B: Builder, at: Mapping[str, Sequence[Any
     f_q, f_v, m_q, M = slopes_at(step, B, at)
     reals, imaginaries = (rows.columns(name)[0] for name in ("shift re", "shift im"))
     signs = rows.columns("signs")[0] if _half(rows) else [1.0] * len(reals)
-    n, own = step.n, _moving(step)
+    n, own = step.n, moving(step)
     found: list[list[Complex]] = []
     for a, b, sign in zip(reals, imaginaries, signs, strict=True):
         re, im = a * a - b * b, 2.0 * (a * b)
@@ -116,7 +115,7 @@ def solved(step: Step, rows: Rows, E: Sequence[Value], g: Sequence[Row], *names:
     """From g, or from what momenta miss, by each of the tables named: `out` gives dV, and `led` gives dZ; of each a row
     for each coordinate.
     """
-    own = _moving(step) if step.n <= DENSE else tuple(range(step.n))
+    own = moving(step) if step.n <= DENSE else tuple(range(step.n))
     m, half, moves = len(own), _half(rows), [list(g) for _ in names]
     if half:  # with x the parts of y exchanged, E y = Re E · y ∓ Im E · x
         y = [rows.product("into", g[j])[0] for j in own]
@@ -136,13 +135,6 @@ def solved(step: Step, rows: Rows, E: Sequence[Value], g: Sequence[Row], *names:
     return moves
 
 
-def turned(step: Step, rows: Rows, E: Sequence[Value], real: int) -> Value:
-    """Whether det X of the real λ has another sign than det M; of a system whose E is known."""
-    width = len(E) // (2 * len(_moving(step)) ** 2)
-    entries = [rows.number(E[k : k + width], real) for k in range(0, len(E), 2 * width)]
-    return prod(pivots_of(square(entries))) < 0.0
-
-
 def _solution(step: Step, E: Sequence[Value], width: int, v: int, right: Sequence[Complex]) -> list[Complex]:
     """x of the systems in the v-th of so many vectors."""
     entries = [Complex(E[2 * e * width + v], E[(2 * e + 1) * width + v]) for e in range(len(E) // (2 * width))]
@@ -159,7 +151,7 @@ def _solution(step: Step, E: Sequence[Value], width: int, v: int, right: Sequenc
     return x
 
 
-def _moving(step: Step) -> tuple[int, ...]:
+def moving(step: Step) -> tuple[int, ...]:
     """The coordinates that may move."""
     return tuple(j for j in range(step.n) if j not in step.terms[0].still)
 

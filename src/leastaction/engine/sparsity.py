@@ -10,7 +10,7 @@ from leastaction.engine.mass import Mass
 from leastaction.step.form import Step
 
 # Instructions that are worth compiling: of an iteration with gradients, with derivatives, and of what a step does once.
-LONGEST, LONGEST_NEWTON, LONGEST_ONCE = 8_000, 4_000, 12_000
+LONGEST, LONGEST_NEWTON, LONGEST_ONCE = 8_000, 4_000, 16_000
 FACTORING = 4.0  # factoring a mass is code that waits for itself: its instructions count so many times
 
 

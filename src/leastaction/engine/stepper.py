@@ -438,8 +438,8 @@ class FormStepper:
         self, g: int, lanes: slice, now: int, before: Snapshot | None = None, begun: int = 0, ended: bool = False
     ) -> None:  # fmt: skip
         """Solve the step of the lanes where it failed. A trajectory where that fails, too, ends here; where steps are
-        replayed, nothing `before` is known, Unsolved is raised. Where a step is solved, but constraints depend on each other
-        at its end, `ended`, no other root helps.
+        replayed, nothing `before` is known, Unsolved is raised. Where a step is solved, but constraints depend on each
+        other at its end, `ended`, no other root helps.
         """
         how, phase = self.engine, int(self._phase[g])
         h = float(self._start.h) * self.parts[phase]

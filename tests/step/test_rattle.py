@@ -1,4 +1,4 @@
-"""Steps of one trajectory with constraints: what is watched or stored changes no bit, and lanes find the same."""
+"""RATTLE: steps that are explicit except for their multipliers (`engine.held`)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import leastaction as la
+from leastaction.program import Builder
+from leastaction.program.elimination import factors, square, substitute
+from leastaction.program.ordering import prompt
 
 Q0 = np.array([np.sin(0.3), -np.cos(0.3), np.sin(0.3) + 0.7 * np.sin(0.2), -np.cos(0.3) - 0.7 * np.cos(0.2)])
 
@@ -36,7 +39,6 @@ def run(system, h, steps, **given):
 @pytest.mark.parametrize("system", [FREE, DRIVEN])
 @pytest.mark.parametrize("h", [0.01, 0.08])
 def test_what_is_watched_or_stored_changes_no_bit(system, h, tmp_path):
-    """Steps go through a hop, a far hop or the kernels of `rattle`; which, does not depend on what is asked."""
     plain = run(system, h, 200)
     watched = run(system, h, 200, events={"up": la.Event(lambda q, p: q[3] - 5.0), "low": la.Event(lambda q, p: q[0])})
     assert len(watched.events["low"].t) > 0
@@ -54,8 +56,8 @@ def test_what_is_watched_or_stored_changes_no_bit(system, h, tmp_path):
 
 
 @pytest.mark.parametrize("h", [0.001, 0.01, 0.03, 0.06, 0.1])
-def test_hops_find_the_steps_that_lanes_find(h):
-    """Lanes know no hops; at these steps two iterations are enough always, mostly, sometimes, and never."""
+def test_one_trajectory_takes_the_steps_that_lanes_take(h):
+    """At these steps two iterations are enough always, mostly, sometimes, and never."""
     steps = 300
     path = run(FREE, h, steps)
     beside = la.ensemble(FREE, "stormer-verlet", q0=np.array([Q0, Q0]), v0=np.zeros((2, 4)), h=h, steps=steps)
@@ -66,3 +68,22 @@ def test_hops_find_the_steps_that_lanes_find(h):
     d, w = path.q[:, 2:] - path.q[:, :2], path.p[:, 2:] / 2 - path.p[:, :2]
     moving = [(path.q[:, :2] * path.p[:, :2]).sum(1), (d * w).sum(1)]
     assert np.abs(moving).max() < 1e-13
+
+
+def test_a_hasty_elimination_finds_the_same():
+    rng = np.random.default_rng(5)
+    for N in (1, 2, 3, 4):
+        a = rng.standard_normal((N, N))
+        matrix, right = a @ a.T + np.eye(N), rng.standard_normal(N)
+        B = Builder([("a", N * N), ("b", N)])
+        x = substitute(factors(square(B.values("a")), hasty=True), B.values("b"))
+        found = B.finished(x=x)(matrix.ravel(), right)["x"]
+        np.testing.assert_allclose(found, np.linalg.solve(matrix, right), rtol=1e-12)
+
+
+def test_a_prompt_program_is_the_same_program():
+    program = FREE.engine(la.method("stormer-verlet")).easy["first"]
+    early = prompt(program)
+    assert all(a < k for k, (op, *args) in enumerate(early.code) if op not in ("input", "const") for a in args)
+    assert prompt(early) == early
+    assert sorted(op for op, *_ in early.code) == sorted(op for op, *_ in program.code)

@@ -46,7 +46,11 @@ class Eliminated:
 
     @cached_property
     def wide(self) -> bool:
-        """Whether a profile takes too many products."""
+        """Whether a profile takes too many products; or multipliers stand beside a mass whose diagonal has zeros, which
+        SuperLU pivots around.
+        """
+        if self.n > self.form.n and self.form.how.hollow:
+            return True
         widths = (self.profile.last - np.arange(self.n)).astype(float)
         return float(widths @ widths) > MOST_PRODUCTS
 

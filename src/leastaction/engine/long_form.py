@@ -107,7 +107,7 @@ class Scripted(Protocol):
     channels, vectors   of inputs, and of nodes
     constant, diagonal   the mass depends on parameters alone; and is diagonal, too
     separable   that, f does not depend on v, and m = M v
-    curved      the mass depends on v; asked with constraints
+    curved, hollow   the mass depends on v; its diagonal has zeros: asked with constraints
     stiffness   the blocks of derivatives that shifted chords need
     sweep       forces, and momenta where they are needed, at these nodes
     around      a sweep over one point between two Programs of coordinates
@@ -128,6 +128,7 @@ class Scripted(Protocol):
     diagonal: bool
     separable: bool
     curved: bool
+    hollow: bool
     stiffness: tuple[str, ...]
 
     def sweep(self, form: LongForm, name: str, nodes: Sequence[int]) -> Sweep: ...

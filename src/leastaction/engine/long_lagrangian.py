@@ -31,7 +31,8 @@ class Written:
         self.mass, self.lanes, self.channels = mass_of(step), native_lanes(), step.channels
         self.constant, self.diagonal = self.mass.constant, self.mass.diagonal and self.mass.constant
         self.separable = self.mass.separable and self.diagonal
-        self.curved = step.end is not None and not step.end.linear
+        self.curved, slopes = step.end is not None and not step.end.linear, step.terms[0].slopes
+        self.hollow = any(slopes.code[k] == ("const", 0.0) for k in slopes.output("m_v")[:: self.n + 1])
         self.weighted = step.multipliers > 0 and self.constant
         self.kinds, self.vectors = int(self.weighted), -(-len(method.table.c) // self.lanes)
         self.padded = -(-self.n // self.lanes) * self.lanes

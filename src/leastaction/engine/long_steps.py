@@ -82,7 +82,8 @@ class LongSteps(LongForm):
                 found["middle v"] = [dot(speed.tolist(), z) / x["h"][0]]
             if K:
                 return found | {"largest": self.split([size(z), abs(x["q"][0])], x)}
-            return found | {"scale": [clamped(size(z), x["length"][0], abs(x["q"][0]), self.resolved)]}
+            scale = clamped(size(z), x["length"][0], abs(x["q"][0]), self.resolved)
+            return found | {"scale": [scale], "largest": [abs(x["q"][0]) / scale]}
 
         reads = {"memory": self.place("memory"), "choice": self.place("choice"), "q": self.place("q"),
                  "lost": self.place("carry", 1), "h": self.place("h"), **self.judging}  # fmt: skip
@@ -90,7 +91,7 @@ class LongSteps(LongForm):
         if way is not None:
             writes |= {"middle q": way.middle.q, "middle v": way.middle.v}
         if not K:
-            each = self.each(build, reads, scale=self.place("scale"), **writes)
+            each = self.each(build, reads, scale=self.place("scale"), largest=self.sizes(3, 1), **writes)
             return [*self._given(), each, *self._foreseen(way)]
 
         def scales(rows: Any, x: Any) -> Any:
@@ -99,7 +100,7 @@ class LongSteps(LongForm):
                 "scale": [clamped(a, b, q, self.resolved) for a, b, q in zip(tops, x["length"], places, strict=True)]
             }
 
-        most = self.sizes(0, 2)
+        most = Place("work", self.sizes(0, 1).begins + self.sizes(3, 1).begins)
         once = self.once(scales, {"most": most, "length": self.place("length")}, scale=self.place("scale"))
         return [*self._given(), self.each(build, reads, largest=most, **writes), once, *self._foreseen(way)]
 
@@ -235,23 +236,24 @@ class LongSteps(LongForm):
         broken = self.way(hard).broken if first and self.way(hard) is not None else ()
 
         def build(rows: Any, x: Any) -> Any:
-            if not K:
-                sizes, extra = x["sizes"], {}
-            else:
+            extra: dict[str, Any] = {}
+            sizes, scale = x["sizes"], [rows.B.number(1.0)]
+            if K:
                 moves, places = x["sizes"][:K], x["sizes"][K:]
                 scale = [x["started"][0].where(a, a.op("max", b).op("max", TINY))
                          for a, b in zip(x["scale"], moves, strict=True)]  # fmt: skip
                 extra = {"scale": scale}
                 sizes = [_largest([a / b for a, b in zip(y, scale, strict=True)]) for y in (moves, places)]
-            found = ruled(x, *sizes, first=first, patience=PATIENCE)
+            found = ruled(x, *sizes, first=first, patience=PATIENCE, **self._rounding(x, scale))
             for flag in x["broken"]:
                 found["failed"] = [found["failed"][0] | flag]
                 found["going"] = [found["going"][0] & ~flag]
             return found | extra | {"stale": [stale]}
 
         flags = Place("work", tuple(place.begins[0] for place in broken))
-        reads = {"sizes": self.sizes(0, 2), "broken": flags} | ({"scale": self.place("scale")} if K else {})
-        return self.once(build, reads, stale=self.place("stale"), **({"scale": self.place("scale")} if K else {}))
+        scales = {"scale": self.place("scale")} if K else {}
+        reads = {"sizes": self.sizes(0, 2), "broken": flags, "places": self.sizes(3, 1)} | scales
+        return self.once(build, reads, stale=self.place("stale"), **scales)
 
     def _again(self) -> list[Operation]:
         """The points of the z found, where these have changed; what the system gives there, and the impulse."""
@@ -350,6 +352,10 @@ class LongSteps(LongForm):
             at=last.times,
         )
         return [here, *self.how.around(self, one, last, two), done]
+
+    def _rounding(self, x: Any, scale: Sequence[Value]) -> dict[str, Any]:
+        """Where it is known: the size below which increments that shrink no more are rounding, `stalled`."""
+        return {}
 
 
 def _largest(values: Sequence[Value]) -> Value:

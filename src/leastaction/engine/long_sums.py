@@ -49,7 +49,7 @@ class Facts:
 class Summed:
     """A sum and a method."""
 
-    channels, vectors, weighted = 0, 0, False
+    channels, vectors, weighted, hollow = 0, 0, False, False  # whether a mass is hollow a term alone does not tell
     stiffness: tuple[str, ...] = ("m_v", "f_q")
 
     def __init__(self, system: Any, method: Galerkin) -> None:

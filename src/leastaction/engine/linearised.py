@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from leastaction.engine.call import Called
 from leastaction.engine.ending import CURVED
+from leastaction.engine.newton_equations import READ
 from leastaction.step.form import Step, stencils
 from leastaction.step.sensitivity import sensitivity
 
 FloatArray = NDArray[np.float64]
-
-READ = ("q", "v", "multipliers")
 
 
 class Linearised:

@@ -23,12 +23,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.engine.ending import ROUNDING
 from leastaction.engine.form import Blocks, two_sum
 from leastaction.engine.increment_tables import inverse_of
 from leastaction.engine.long_chords import Eliminated, MassChord, ShiftedChord
 from leastaction.engine.long_form import FloatArray
 from leastaction.engine.long_steps import LongSteps
-from leastaction.engine.verdict import STALLED
+from leastaction.engine.verdict import MOST_ITERATIONS, STALLED
 from leastaction.kernel.elimination import Permuted
 from leastaction.kernel.script import Each, Once, Operation, Place, Repeat, Script, When, Zero
 from leastaction.program import Value, dot
@@ -36,10 +37,7 @@ from leastaction.step.form import samples, stencils
 from leastaction.step.independence import INDEPENDENT, probe
 from leastaction.step.rows import Row, Table, total
 
-ENOUGH = 2.0**-50  # a change of the velocity so small, in parts of what it is summed from, changes nothing any more …
-ROUNDING = 1e-7  # … and one of this size that gets no smaller is rounding
-MOST_ITERATIONS = 50.0
-ROUGH = 2.0**-50  # rounding of coordinates where g is as rough as they are …
+ENOUGH = 2.0**-50  # rounding: of the velocity, in parts of what it is summed from; of coordinates, as rough as g …
 PATIENT = 20.0  # … and after so many iterations any increment that is STALLED is rounding
 
 
@@ -180,7 +178,7 @@ class LongHeld(LongSteps):
         that are as small as that of coordinates, then larger ones.
         """
         rough = reduce(
-            lambda a, b: a.op("max", b), [q / unit * ROUGH for q, unit in zip(x["places"], scale, strict=True)]
+            lambda a, b: a.op("max", b), [q / unit * ENOUGH for q, unit in zip(x["places"], scale, strict=True)]
         )
         k = x["iterations"][0]
         return {"stalled": (k > PATIENT).where(STALLED, (rough * (k * k)).op("min", STALLED))}
@@ -283,7 +281,7 @@ class LongHeld(LongSteps):
             moved, summed, _, k, before, whole = x["settled"]
             whole = summed if first else whole.op("max", summed)
             size, k = moved / whole.op("max", 1e-280), k * 0.0 + 1.0 if first else k + 1.0
-            going = (size > ENOUGH) & (k < MOST_ITERATIONS)
+            going = (size > ENOUGH) & (k < float(MOST_ITERATIONS))
             if not first:
                 going = going & (size <= before * 0.5)
             return {"settled": [going.where(1.0, 0.0), k, size, whole]}

@@ -21,17 +21,15 @@ from numpy.typing import NDArray
 
 from leastaction.engine.call import Called
 from leastaction.engine.linearised import Linearised
-from leastaction.engine.verdict import STALLED, TRUST
-from leastaction.step.continuation import SMALLEST, follow, weights
+from leastaction.engine.verdict import MOST_ITERATIONS, STALLED
+from leastaction.step.continuation import SECOND, SMALLEST, TRUST, follow, weights
 from leastaction.step.form import Step
 from leastaction.step.status import BRANCH_ENDS, NOT_CONVERGED, NOT_FINITE, SINGULAR, Failure
 
 FloatArray = NDArray[np.float64]
 
-MOST_ITERATIONS, MOST_ANYHOW = 16, 50
 SETTLED = 1e-13  # an increment, relative to the step, after which it is done; STALLED if they shrink no more
 WOKEN = 2.0**-20  # a coordinate whose step grows from such a part of it was set in motion: there is nothing to compare
-SECOND = 1 / 128  # what the second increment may be, in parts of the step
 RESOLVED = 2.0**-40  # steps shorter than such a part of the coordinate count as that long
 MARCHED = 4  # steps of Runge and Kutta, at least
 
@@ -219,8 +217,7 @@ class Rescue:
         least = np.maximum(np.abs(q) * RESOLVED + 1e-280, self.floor(t, q, 0.0 * q))
         before, begun, residual = (1 / 8 if near else np.inf), False, np.inf
         scale = np.maximum(np.abs(z[:, :n]).max(axis=0), least)
-        most = MOST_ITERATIONS if checked else MOST_ANYHOW
-        for k in range(1, most + 1):
+        for k in range(1, MOST_ITERATIONS + 1):
             R, J, _ = self.equations(t, q, p, h, z, inputs)
             residual = float(np.abs(R).max())
             if not np.isfinite(R).all():
@@ -242,7 +239,7 @@ class Rescue:
             if checked and size > (min(TRUST * last, SECOND) if begun else TRUST * last if not near else last):
                 return _Tried(None, NOT_CONVERGED, size, k)
             begun, before = True, size
-        return _Tried(None, NOT_CONVERGED, size, most)
+        return _Tried(None, NOT_CONVERGED, size, MOST_ITERATIONS)
 
     def increment(self, J: Any, R: FloatArray) -> FloatArray | None:
         """−J⁻¹R; None where there is none. No numbers in J give no numbers here."""

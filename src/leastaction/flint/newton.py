@@ -25,11 +25,8 @@ from leastaction.flint.equations import Linearised
 from leastaction.flint.mechanics import solve
 from leastaction.numbers.conversion import Balls, identity
 from leastaction.numbers.rounding import GUARD_BITS
-from leastaction.step.continuation import follow, weights
+from leastaction.step.continuation import SECOND, TRUST, follow, weights
 from leastaction.step.status import BRANCH_ENDS, GOING_WELL, NOT_CONVERGED, NOT_FINITE, SINGULAR
-
-QUARTER = 2.0  # bits by which increments shrink where the root is the only one near the prediction
-SECOND = -7.0  # log₂ of what the second increment may be, in parts of the step
 
 
 class Problem(NamedTuple):
@@ -87,7 +84,11 @@ def newton(
             begun, size, following = False, math.inf, 0.0
             continue
         below = size < GUARD_BITS - bits
-        if problem.checked and not below and size > (min(last - QUARTER, SECOND) if begun else last - QUARTER):
+        if (
+            problem.checked
+            and not below
+            and size > min(last + math.log2(TRUST), math.log2(SECOND) if begun else math.inf)
+        ):
             status = NOT_CONVERGED
             break
         curvature = max(size - 2.0 * last, float(-bits)) if begun else max(curvature, 0.0)

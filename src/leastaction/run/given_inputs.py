@@ -13,7 +13,7 @@ from leastaction.numbers.notation import BINARY_NUMBER
 from leastaction.numbers.rounding import Digits, Reals, all_finite
 from leastaction.reading import entry, mapping
 from leastaction.step.inputs import Array, Inputs, Shapes, numbers_of
-from leastaction.step.samples import RULES, SLACK, Samples
+from leastaction.step.samples import RULES, SAME, Samples
 from leastaction.systems.arguments import size_of
 
 
@@ -77,7 +77,7 @@ def check_span(inputs: Inputs, steps: int, points: Array) -> None:
         if isinstance(part, Samples):
             ends = [inputs.t0, inputs.t0 + steps * inputs.h]
             ends += [t + x * inputs.h for t in (ends[0], ends[1] - inputs.h) for x in (min(points), max(points))]
-            low, high, slack = min(ends), max(ends), SLACK * (part.end - part.start)
+            low, high, slack = min(ends), max(ends), SAME * (part.end - part.start)
             if low < part.start - slack or high > part.end + slack:
                 raise ValueError(
                     f"the samples of input {name!r} reach from t = {part.start:g} to {part.end:g}, the run from "

@@ -13,6 +13,10 @@ from typing import Any
 
 from leastaction.step.status import GOING_WELL
 
+TRUST = 0.25  # the rate of a first iteration near which there is one root (Newton and Kantorovich) …
+SECOND = (
+    1 / 128
+)  # … and what its second increment may be, in parts of the step, where Newton's iteration is the last word
 FIRST = 1 / 16  # the first x: the uniform motion predicts it
 SMALLEST = 2.0**-13  # the growth at which a branch ends
 

@@ -26,12 +26,11 @@ from numpy.typing import NDArray
 from leastaction.methods.quadrature import lagrange
 from leastaction.numbers.notation import to_texts
 from leastaction.numbers.rounding import Digits, Reals
-from leastaction.step.samples import Samples
+from leastaction.step.samples import SAME, Samples
 
 Array = NDArray[Any]
 Shapes = Mapping[str, tuple[int, ...]]
 
-SAME = 1e-9  # part of a step: times so near each other are the same
 INSIDE = 2.0**-20  # part of a step: samples that jump are evaluated so far from its ends
 
 

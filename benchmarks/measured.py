@@ -181,20 +181,20 @@ def pythagorean() -> str:
 
 
 def tolerances() -> str:
-    """For each problem and tolerance the true error, the error told and the seconds of the call."""
+    """For each problem and tolerance the true error, the reported error and the seconds of the call."""
     every = kept("tolerance")["tolerances"]["rows"]
     found: dict[str, dict[str, str]] = {}
     for problem, tol, error, told, _, seconds, _ in every:
-        found.setdefault(problem, {})[tol] = f"{error}; {told}; {seconds}"
+        found.setdefault(problem, {})[tol] = f"{error.replace('told', '(warned)')}; {told}; {seconds}"
     columns = list(dict.fromkeys(tol for row in found.values() for tol in row))
-    header = ["problem", *(f"tol = {tol}: error; told; s" for tol in columns)]
+    header = ["problem", *(f"tol = {tol}: error; reported; s" for tol in columns)]
     rows = [[name, *(row.get(tol, "") for tol in columns)] for name, row in found.items()]
     spent, ratios = (sorted(float(row[k]) for row in every if row[k]) for k in (5, 6))
     missed, silent = (sum(word in row[2] for row in every) for word in ("told", "MISSED"))
     told = (
-        f"{len(every) - missed - silent} of {len(every)} tolerances were kept, {missed} were missed and told, {silent} "
-        f"were missed silently. A call took {spent[len(spent) // 2]} s in the median, {spent[-1]} s at most: "
-        f"{ratios[len(ratios) // 2]} times as long as in the version before in the median, {ratios[-1]} at worst."
+        f"{len(every) - missed - silent} of {len(every)} tolerances were kept, {missed} were missed with a warning, "
+        f"{silent} without. A call took {spent[len(spent) // 2]} s in the median and {spent[-1]} s at most. In units of "
+        f"the time of the version before this is {ratios[len(ratios) // 2]} in the median and {ratios[-1]} at most."
     )
     return f"{markdown(header, rows)}\n{told}\n"
 

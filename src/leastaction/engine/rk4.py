@@ -12,6 +12,7 @@ too long to compile. Runs give (q, p): y = (q, v) is in the state beside p.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -20,8 +21,12 @@ from numpy.typing import NDArray
 
 from leastaction.engine.call import Called
 from leastaction.engine.form import SINGLE, Blocks, Form, Lying, Values
+from leastaction.engine.long_steps import Work
 from leastaction.engine.rescue import Solved, Unsolved
 from leastaction.engine.sparsity import LONGEST_ONCE, filled
+from leastaction.kernel import Native, compile_program, native_lanes
+from leastaction.kernel.elimination import Assemble, Factor, Matrix, SolveOne, profile
+from leastaction.kernel.script import Call, Once, Operation, Place, Script
 from leastaction.methods import RungeKutta4
 from leastaction.methods.rk4 import increments
 from leastaction.program import Builder, Program
@@ -48,13 +53,80 @@ class Writing:
     """Arithmetic with values of a Builder."""
 
     def __init__(self, B: Builder) -> None:
-        self.B = B
+        self.B, self.bad = B, B.number(0.0)
 
-    def at(self, program: Program, given: Mapping[str, Any]) -> dict[str, Array]:
+    def at(self, program: Program, given: Mapping[str, Any]) -> dict[str, Any]:
         return {name: written(found) for name, found in self.B.at(program, given).items()}
 
-    def solve(self, matrix: Array, right: Array) -> Array:
+    def solve(self, matrix: Any, right: Array) -> Array:
         return written(solve(by_rows(matrix.tolist(), len(right)), right.T.tolist())).T
+
+    def finished(self, program: Program) -> Any:
+        return program
+
+
+class Scripting(Writing):
+    """The same where one Program would be too long: Programs are called, and a script has the values between them.
+
+    The mass is eliminated without pivoting, and `bad` where it is not definite.
+    """
+
+    def __init__(self, B: Builder, form: RK4) -> None:
+        super().__init__(B)
+        self.how, self.work, self.natives, self.operations = form.how, form.work, form.natives, list[Operation]()
+        self.places = {
+            name: Place("state", tuple(range(place.start, place.stop))) for name, place in form.places.items()
+        }
+
+    def _values(self, begin: int, size: int) -> Array:
+        """Numbers of the work as values."""
+        name = f"work {begin}"
+        self.places[name] = Place("work", tuple(range(begin, begin + size)))
+        self.B.inputs += ((name, size),)
+        return written(self.B.values(name))
+
+    def _write(self, begin: int, values: Any) -> None:
+        place = Place("work", tuple(range(begin, begin + len(values))))
+        self.operations.append(Once(self.B.finished(x=list(values)), self.places, {"x": place}))
+
+    def at(self, program: Program, given: Mapping[str, Any]) -> dict[str, Any]:
+        work, key = self.work, program.digest
+        if key not in self.natives:
+            native = compile_program(program)
+            self.natives[key] = work.slot(2), native, work.block(key, native.work)
+        to, found = (work.block("", size) for size in (program.input_size, program.output_size))
+        self._write(to, [x for name, _ in program.inputs for x in given[name]])
+        self.operations.append(Call(self.natives[key][0], Place("work", (to,)), Place("work", (found,))))
+        begins = {name: found + program.output_slice(name).start for name, _ in program.outputs}
+        return {name: begins[name] if name == "mass" else self._values(begins[name], size)
+                for name, size in program.outputs}  # fmt: skip
+
+    @cached_property
+    def mass(self) -> tuple[Matrix, int, int]:
+        """The memory of its elimination, the slot of where its entries lie, and how many these are."""
+        n, work, there = self.how.n, self.work, self.how.massive
+        row, column = np.nonzero(np.triu(there | there.T | np.eye(n, dtype=bool)))
+        found = profile(np.arange(n), np.append(row, column), np.append(column, row), native_lanes())
+        places = np.stack([found.places(row, column), row * n + column, column * n + row], axis=1)
+        F, ratios = work.block("", found.size + 8), work.block("", n + 8)
+        return Matrix(work.keep(found.tables()), n, F, found.size, 0, 0, ratios, 0), work.keep(places.copy()), len(row)
+
+    def solve(self, matrix: Any, right: Array) -> Array:
+        (A, entries, count), n, work = self.mass, len(right), self.work
+        A = replace(A, inverse=work.block("", n))
+        W = native_lanes()
+        x, broken = work.block("", n + 3 * W) + W, work.block("", 1)
+        self._write(x, right[:, 0])
+        self.operations += [Assemble(A, entries, count, (((matrix, None),),)), Factor(A, 1, Place("work", (broken,))),
+                            SolveOne(A, 1, x, 0)]  # fmt: skip
+        inverse = self._values(A.inverse, n)
+        for a in inverse:
+            self.bad = self.bad | ~(a * inverse[0] > 0.0)
+        return self._values(x, n)[:, None]
+
+    def finished(self, program: Program) -> Any:
+        writes = {name: self.places[name] for name, _ in program.outputs}
+        return Script([*self.operations, Once(program, self.places, writes)], native_lanes())
 
 
 class Calling:
@@ -96,11 +168,15 @@ class Stages:
         return self
 
     @cached_property
+    def massive(self) -> NDArray[np.bool_]:
+        """Which entries of the mass are not all zero."""
+        code, mass = self.equation.code, self.equation.output("mass")
+        return np.array([code[k] != ("const", 0.0) for k in mass]).reshape(self.n, self.n)
+
+    @cached_property
     def length(self) -> int:
         """About how many instructions a step has."""
-        code, mass = self.equation.code, self.equation.output("mass")
-        entries = np.array([code[k] != ("const", 0.0) for k in mass]).reshape(self.n, self.n)
-        solved = (ITERATIONS if self.implicit else 1) * (len(code) + 4 * filled(entries)[1])
+        solved = (ITERATIONS if self.implicit else 1) * (len(self.equation.code) + 4 * filled(self.massive)[1])
         return self.count * (solved + len(self.field.code))
 
     @cached_property
@@ -239,6 +315,7 @@ class RK4(Form):
         self.rows: Any = Lying({})
         self.blocks = self._blocks()
         self.names = {name for name, _ in self.blocks}
+        self.work, self.natives = Work(1), dict[str, tuple[int, Native, int]]()
 
     def _blocks(self) -> Blocks:
         n, how = self.n, self.how
@@ -267,16 +344,15 @@ class RK4(Form):
     def _y(self, x: Values) -> Array:
         return written([*x["q"], *x["v" if self.how.lagrange else "p"]])
 
-    def _first(self, hard: bool) -> Program:
+    def _on(self, B: Builder) -> Writing:
+        return Writing(B) if self.short else Scripting(B, self)
+
+    def _first(self, hard: bool) -> Any:
         B, _, x = self.opened()
-        n, how, failed = self.n, self.how, B.number(1.0)
-        if not self.short:
-            return self.iterated(B, x, {"going": [0.0], "failed": [failed]}, True)
-        on, bad = Writing(B), B.number(0.0)
+        n, how, on = self.n, self.how, self._on(B)
         found: list[Array] = []
 
         def unknowns(i: int, given: Mapping[str, Any]) -> Array:
-            nonlocal bad
             v = found[-1] if found else written(x["v"])
             for _ in range(ITERATIONS):
                 at = on.at(how.equation, {**given, "x": v})
@@ -286,7 +362,7 @@ class RK4(Form):
             for a in v:
                 most = most.op("max", abs(a))
             for a, b, c in zip(dv, v, x["v"], strict=True):
-                bad = bad | ~(abs(a) <= NEAR * abs(b).op("max", abs(c)) + ROUNDING * most)
+                on.bad = on.bad | ~(abs(a) <= NEAR * abs(b).op("max", abs(c)) + ROUNDING * most)
             found.append(v)
             return v
 
@@ -295,19 +371,19 @@ class RK4(Form):
         whole = sum((abs(a) for a in moves[1:]), abs(moves[0]))
         velocities = [a for v in found for a in v]
         after = {"z": [*moves[:n], *velocities], "impulse": moves[n:], "going": [0.0],
-                 "failed": [bad | ~(whole < BOUND)]}  # fmt: skip
-        return self.iterated(B, x, after, True, hard)
+                 "failed": [on.bad | ~(whole < BOUND)]}  # fmt: skip
+        return on.finished(self.iterated(B, x, after, True, hard))
 
-    def pieces(self) -> dict[str, Program]:
+    def pieces(self) -> dict[str, Any]:
         return {"first": self._first(False), "land": self._land()}
 
     def hard_pieces(self) -> dict[str, Program]:
         """Where angles are beyond what a vector's sine takes."""
         return {"hard": self._first(True)} if self.width > 1 and self.short else {}
 
-    def _land(self) -> Program:
+    def _land(self) -> Any:
         B, _, x = self.opened()
-        n, how, end = self.n, self.how, "v" if self.how.lagrange else "p"
+        n, how, on, end = self.n, self.how, self._on(B), "v" if self.how.lagrange else "p"
         out = {"q": [a + b for a, b in zip(x["q"], x["z"], strict=False)],
                end: [a + b for a, b in zip(x[end], x["impulse"], strict=True)],
                "t": [x["t"][0] + 1.0], "started": [1.0], "going": [0.0], "failed": [0.0]}  # fmt: skip
@@ -315,10 +391,10 @@ class RK4(Form):
             out["v"] = x["z"][-n:]
         if how.lagrange:
             at = {"t": [self.time(x, x["h"][0])], "q": out["q"], "v": out["v"], "params": x["params"]}
-            out["p"] = B.at(momenta(how.system).select("Lv"), at)["Lv"]
+            out["p"] = on.at(momenta(how.system).select("Lv"), at)["Lv"]
             if self.lifts:
                 out["impulse"] = [a - b for a, b in zip(out["p"], x["p"], strict=True)]
-        return self.closed(B, x, out)
+        return on.finished(self.closed(B, x, out))
 
     def vary(self) -> Program:
         B, _, x = self.opened()
@@ -328,6 +404,16 @@ class RK4(Form):
         after = how.varying(Writing(B), self._read(x), self._y(x), D, lambda share: self.time(x, share),
                             (lambda i, given: solved[i]) if how.implicit else None)  # fmt: skip
         return B.finished(directions=after.T.ravel(), earlier=x["directions"])
+
+    def scratch(self, size: int, old: Array, params: Array) -> Array:
+        found = super().scratch(max(size, self.work.end), old, params)
+        if found is not old:
+            slots = found.view(np.int64)
+            for slot, table in self.work.kept.items():
+                slots[slot] = table.ctypes.data
+            for slot, native, room in self.natives.values():
+                slots[slot : slot + 2] = native.address, found.ctypes.data + 8 * room
+        return found
 
     def carrying(self, params: Array) -> Calls:
         return self.how.rescue(params)

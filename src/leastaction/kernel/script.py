@@ -54,15 +54,16 @@ class Operation(Protocol):
 
 @dataclass(frozen=True)
 class Script:
-    """Operations, one after the other."""
+    """Operations, one after the other; with vectors of so many `lanes`, where those of a state have others."""
 
     operations: Sequence[Operation]
+    lanes: int | None = None
 
     def lower(self, name: str, lanes: int, library: Mapping[str, vector_math.Function]) -> list[str]:
         """The IR of `void @name(ptr state, ptr out, ptr work)`, and of what it calls."""
         c, texts = _Code(), []
         for k, operation in enumerate(self.operations):
-            texts += operation.write(c, f"part_{name.upper()}_{k}", lanes, library)
+            texts += operation.write(c, f"part_{name.upper()}_{k}", self.lanes or lanes, library)
         declared = "\n".join(sorted(c.declared))
         return [*texts, declared + "\n" + c.finished(f"void @{name}(ptr %state, ptr %out, ptr %work)", "void")]
 

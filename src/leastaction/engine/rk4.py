@@ -120,8 +120,10 @@ class Scripting(Writing):
         self.operations += [Assemble(A, entries, count, (((matrix, None),),)), Factor(A, 1, Place("work", (broken,))),
                             SolveOne(A, 1, x, 0)]  # fmt: skip
         inverse = self._values(A.inverse, n)
-        for a in inverse:
-            self.bad = self.bad | ~(a * inverse[0] > 0.0)
+        least = inverse[0] * inverse[0]
+        for a in inverse[1:]:
+            least = least.op("min", a * inverse[0])
+        self.bad = self.bad | ~(least > 0.0)
         return self._values(x, n)[:, None]
 
     def finished(self, program: Program) -> Any:

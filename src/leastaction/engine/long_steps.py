@@ -176,8 +176,9 @@ class Work:
 
     def native(self, native: Native) -> int:
         """A slot for the address of a compiled Program; what it works with has its address in the next one."""
-        self.natives.append((self.slot(2), native, self.block("", native.work)))
-        return self.natives[-1][0]
+        if all(other is not native for _, other, _ in self.natives):
+            self.natives.append((self.slot(2), native, self.block("", native.work)))
+        return next(slot for slot, other, _ in self.natives if other is native)
 
     def fill(self, work: FloatArray) -> None:
         """Write the addresses."""

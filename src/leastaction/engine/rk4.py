@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -44,8 +45,7 @@ BOUND = 1e300  # of what is a number
 
 def written(values: Any) -> Array:
     """An array of a Program's values."""
-    found: Array = np.array(values, np.object_)
-    return found
+    return np.array(values, np.object_)
 
 
 class Writing:
@@ -57,13 +57,8 @@ class Writing:
         x = self.B.blocks()
         self.x, self.h, self.t, self.params = x, x["h"][0], x["t"][0], x["params"]
         self.y = written([*x["q"], *x["v" if form.lagrange else "p"]])
+        self.time, self.driven = partial(form.time, x), partial(form.driving, x)
         self.bad = self.B.number(0.0)
-
-    def time(self, share: Any) -> Any:
-        return self.form.time(self.x, share)
-
-    def driven(self, i: int) -> Any:
-        return self.form.driving(self.x, i)
 
     def at(self, program: Program, given: Mapping[str, Any]) -> dict[str, Any]:
         return {name: written(found) for name, found in self.B.at(program, given).items()}
@@ -110,12 +105,9 @@ class Scripting(Writing):
 
     def at(self, program: Program, given: Mapping[str, Any]) -> dict[str, Any]:
         """What a Program gives; of the mass, where it begins."""
-        slots = self.form.slots
-        if program.digest not in slots:
-            slots[program.digest] = self.work.native(compile_program(program))
         to, found = (self.work.single("", size) for size in (program.input_size, program.output_size))
         self._write(to, [a for name, _ in program.inputs for a in given[name]])
-        self.operations.append(Call(slots[program.digest], to, found))
+        self.operations.append(Call(self.work.native(compile_program(program)), to, found))
         parts = {name: found.begins[program.output_slice(name)] for name, _ in program.outputs}
         return {x: own[0] if x == "mass" else self._values(Place("work", own)) for x, own in parts.items()}
 
@@ -153,15 +145,10 @@ class Calls:
         self.form, self.params, self.called = form, params, dict[str, Called]()
 
     def _begin(self, t: float, q: Array, p: Array, h: float, inputs: Array, step: float) -> None:
-        self.h, self.t, self.t0, self.inputs, self.found = h, step, t, inputs, list[Array]()
+        self.h, self.t, self.found = h, step, list[Array]()
+        self.time, self.driven = partial(add, t), lambda i: inputs[i % len(inputs)] if len(inputs) else ()
         start = {"t": [t], "q": q, "z": p}
         self.y = np.concatenate([q, self.velocity(0, start) if self.form.lagrange else p])
-
-    def time(self, share: float) -> float:
-        return self.t0 + share
-
-    def driven(self, i: int) -> Any:
-        return self.inputs[i % len(self.inputs)] if len(self.inputs) else ()
 
     def at(self, program: Program, given: Mapping[str, Any]) -> dict[str, Array]:
         if program.digest not in self.called:
@@ -212,6 +199,8 @@ class RK4(Form):
         self.field, self.equation = (
             field(system, method.form).select(*names) for names in (("rate",), ("gap", "mass"))
         )
+        code, mass = self.equation.code, self.equation.output("mass")
+        self.massive = np.array([code[k] != ("const", 0.0) for k in mass]).reshape(self.n, self.n)  # not all zero
         self.c, self.weights = method.nodes.tolist(), method.weights(float)
         self.outer = ("params", "t") if varied > 2 * self.n else ()
         self.slopes = slopes(system, method.form, self.outer) if varied else None
@@ -220,7 +209,7 @@ class RK4(Form):
         self.rows: Any = Lying({})
         self.blocks = self._blocks()
         self.names = {name for name, _ in self.blocks}
-        self.work, self.slots = Work(1), dict[str, int]()
+        self.work = Work(1)
 
     def _blocks(self) -> Blocks:
         n, stages = self.n, len(self.c)
@@ -230,12 +219,6 @@ class RK4(Form):
         found += [("params", self.params), ("inputs", self.channels * stages), *((name, 1) for name in SINGLE)]
         return [*found, ("z", n + self.implicit * stages * n), ("impulse", n), ("earlier", self.room), ("tables", 0)]
 
-    @cached_property
-    def massive(self) -> NDArray[np.bool_]:
-        """Which entries of the mass are not all zero."""
-        code, mass = self.equation.code, self.equation.output("mass")
-        return np.array([code[k] != ("const", 0.0) for k in mass]).reshape(self.n, self.n)
-
     def _length(self, slopes: Program | None = None) -> int:
         """About how many instructions a step has, or its derivative."""
         solved = (ITERATIONS if self.implicit else 1) * (len(self.equation.code) + 4 * filled(self.massive)[1])
@@ -244,8 +227,6 @@ class RK4(Form):
             by = np.array([slopes.code[k][0] != "const" for k in slopes.output("by")]).reshape(3 * n, -1)
             count += len(slopes.code) + 2 * self.varied * int(by[: 2 * n].sum() + by[2 * n :, :-n].sum())
         return len(self.c) * count
-
-    # ---- a step, in values or numbers
 
     def correction(self, on: Any, given: Mapping[str, Any], x: Any) -> Array:
         """What is to be added to x, by one solution with the mass."""
@@ -301,8 +282,6 @@ class RK4(Form):
         further[-1, -1] = when
         return np.concatenate([D, further])
 
-    # ---- pieces
-
     def pieces(self) -> dict[str, Any]:
         return {"first": self._first(False), "land": self._land()}
 
@@ -338,12 +317,9 @@ class RK4(Form):
         D = written(on.x["directions"]).reshape(self.varied, -1).T
         return on.B.finished(directions=self.varying(on, D).T.ravel(), earlier=on.x["directions"])
 
-    # ---- from Python
-
     def scratch(self, size: int, old: Array, params: Array) -> Array:
         found = super().scratch(max(size, self.work.end), old, params)
-        if found is not old:
-            self.work.fill(found)
+        self.work.fill(found)
         return found
 
     def rescue(self, params: Array) -> Calls:

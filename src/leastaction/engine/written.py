@@ -104,6 +104,12 @@ class Written:
         """Whether the mass depends on v."""
         return not cast(End, self.step.end).linear
 
+    @property
+    def hollow(self) -> bool:
+        """Whether the diagonal of the mass has zeros."""
+        slopes = self.step.terms[0].slopes
+        return any(slopes.code[k] == ("const", 0.0) for k in slopes.output("m_v")[:: self.n + 1])
+
     def _calls(
         self, form: LongSteps, name: str, program: Program, nodes: Sequence[int], reads: Sequence[str],
         gives: Sequence[str],

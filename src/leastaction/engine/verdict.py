@@ -9,9 +9,9 @@ solved   What would come next is NEGLIGIBLE: δ_k θ, or δ_k θ² where the ite
          twice. The smallest rate seen counts: rounding may hide how small an increment is, so one below ROUNDING counts
          as δ_{k−1} θ at most.
          Or increments that were STALLED at rounding level shrink no more (θ > ½).
-trusted  Some rate was at most TRUST: by the theorem of Newton and Kantorovich (Deuflhard, Newton Methods for Nonlinear
-         Problems, 2.1) there is then one root near the place where that iteration began. Or the first increment was a
-         small part of the step (NEAR): the prediction was near any root there is.
+trusted  The first rate was at most TRUST: by the theorem of Newton and Kantorovich (Deuflhard, Newton Methods for
+         Nonlinear Problems, 2.1) there is then one root near the prediction. Or the first increment was a small part of
+         the step (NEAR): the prediction was near any root there is. Later rates tell of other places.
          Where det ∂R/∂z is known it has the sign that it has for h → 0 (`refuse`).
 failed   A number is not finite; an increment or the step is longer than FAR times its scale; the iteration shrinks too
          slowly (SLOW, SLOWER from the third rate on), or would take more than `patience` further iterations.
@@ -38,7 +38,6 @@ NEAR = 1 / 16  # … a prediction that misses by so little of the step was near 
 FAR = 48.0  # a step grows by no such factor from one step to the next
 SLOW, SLOWER = 0.9, 0.5  # a second rate may be bad where the prediction was; a third one says how it goes on
 PATIENCE = 32  # further iterations that are worth more than derivatives, or another prediction
-WAKING = 4.5  # iterations of a first step in which increments need not shrink
 STATE = ("going", "failed", "size", "rate", "nearest", "iterations")  # what the verdict remembers, a number of each
 
 
@@ -92,14 +91,10 @@ def ruled(
         factor = rate * rate if squares or lands else (k < 1.5).where(rate * rate, rate) if corrected else rate
         left = hidden * factor
         solved = (left <= NEGLIGIBLE) | ((now > 0.5) & (size <= stalled))
-        nearest = x["nearest"][0].op("min", rate)
-        most = (k < 2.5).where(SLOW, SLOWER)
+        nearest = (k < 1.5).where(x["nearest"][0].op("min", rate), x["nearest"][0])
         hopeless = (left * power(factor, patience) > NEGLIGIBLE) & (k > 1.5)
-        # In a first step some coordinates may move only after others have: then increments do not shrink at first.
-        waking = ~x["started"][0] & (k < WAKING)
-        slow = (size > STALLED) & ((now > most) | hopeless) & ~waking
+        slow = (size > STALLED) & ((now > (k < 2.5).where(SLOW, SLOWER)) | hopeless) | (nearest > TRUST)
         solved = solved & (nearest <= TRUST)
-        slow = slow | ((now > 0.5) & (size <= stalled) & ~solved)
     failed = ~sound | (slow & ~solved)
     return {
         "going": [~failed & ~solved],

@@ -87,7 +87,7 @@ def test_a_constraint_is_one_more_term(name):
     places = q + z[:, :2]
     np.testing.assert_allclose((places**2).sum(axis=1), 1.0, rtol=0, atol=1e-15)
     # The equations of the free point, and the constraint's forces h β_ν 2 q^ν λ^ν as `stencils` weigh them.
-    free, _, _ = Rescue(None, step_of(POINT, method), np.zeros(0)).equations(0.0, q, p, h, z[:, :2], np.zeros(0))
+    free, *_ = Rescue(None, step_of(POINT, method), np.zeros(0)).equations(0.0, q, p, h, z[:, :2], np.zeros(0))
     controls = stencils(step.samples(step.terms[1]), h)
     force = 2.0 * np.vstack([q, places])[:s] * z[:, 2:]
     pushed = np.einsum("i,iv,ij->vj", controls.weights[:s], controls.scatter["f"][:s], force).ravel()

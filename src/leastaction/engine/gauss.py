@@ -159,7 +159,7 @@ class Gauss(Form):
         out = self.landed(B, rows, x, move, impulse, rows.packed([size(row) for row in Z]))
         P = numbers(rows, out["p"], self.n)
         ahead = self._placed(B, rows, x, kicks, P, "ahead A")
-        out = self.scaled(rows, out, ahead)
+        out = self.scaled(rows, x, out, ahead)
         return self.closed(B, x, out | {"Z": [y for row in ahead for y in row]})
 
     def solution(self, B: Builder, rows: Rows, x: Values) -> tuple[list[Row], Row]:
@@ -289,7 +289,7 @@ class Gauss(Form):
         else:
             z = [ahead.propose(row, choice) for row in memory]
             Z, V = ([apply(rows, rows.columns(name), row) for row in z] for name in ("q 0", "v 0"))
-        out = self.scaled(rows, out, Z)
+        out = self.scaled(rows, x, out, Z)
         out |= {"Z": [y for row in Z for y in row], "V": [y for row in V for y in row]}
         return self.closed(B, x, out)
 

@@ -56,7 +56,7 @@ def solved(step, q, p, h, params=()):
     equations, z = Rescue(None, step, np.asarray(params)).equations, np.zeros((step.s, step.n + step.multipliers))
     z[:, : step.n] = h * np.outer(step.method.table.d[1:], p)
     for _ in range(20):
-        R, J, impulse = equations(0.0, q, p, h, z, np.zeros(0))
+        R, J, impulse, _ = equations(0.0, q, p, h, z, np.zeros(0))
         dz, N = -np.linalg.solve(J, R), step.s * step.n
         z = z + np.hstack([dz[:N].reshape(step.s, -1), dz[N:].reshape(step.s, -1)])
     return z, p + impulse

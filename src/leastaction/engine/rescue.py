@@ -85,14 +85,12 @@ class Rescue:
         """The step from (q, p); inputs are those at the nodes, (r, channels)."""
         v = self.velocity(t, q, p)
         predictions = [self._march, self._uniform] if self.step.checked else [self._uniform, self._march]
-        spent, continued = 0, False
+        spent, continued, short = 0, False, self._short(t, q, p, h, v, inputs) if self.step.checked else None
         for predict in predictions:
             guess = predict(t, q, v, h, inputs)
-            tried = self.newton(t, q, p, h, guess, inputs)
+            tried = self.newton(t, q, p, h, guess, inputs, short=short)
             spent += tried.iterations
-            if tried.z is not None and not (
-                self.step.checked and tried.negative != self._begins(t, q, p, h, v, inputs)
-            ):
+            if tried.z is not None and (short is None or tried.negative == self.turned(short)):
                 break
         else:
             tried, continued = self.follow(t, q, p, h, v, inputs, spent), True
@@ -169,11 +167,11 @@ class Rescue:
             return 0.0
         return np.where(moved < np.inf, moved * (2.0**-48 / STALLED), 0.0)
 
-    def _begins(self, t: float, q: FloatArray, p: FloatArray, h: float, v: FloatArray, inputs: FloatArray) -> bool:
-        """Whether det ∂R/∂z is negative for h → 0."""
+    def _short(self, t: float, q: FloatArray, p: FloatArray, h: float, v: FloatArray, inputs: FloatArray) -> Any:
+        """∂R/∂z for h → 0, where it is about A/h ⊗ L_vv."""
         small = h * SMALLEST
         _, J, *_ = self.equations(t, q, p, small, self._uniform(t, q, v, small, inputs), inputs)
-        return self.turned(J)
+        return J * SMALLEST
 
     def follow(
         self, t: float, q: FloatArray, p: FloatArray, h: float, v: FloatArray, inputs: FloatArray, spent: int
@@ -219,13 +217,15 @@ class Rescue:
         return np.asarray(v, float)
 
     def newton(
-        self, t: float, q: FloatArray, p: FloatArray, h: float, z: Any, inputs: FloatArray, near: bool = False
+        self, t: float, q: FloatArray, p: FloatArray, h: float, z: Any, inputs: FloatArray, near: bool = False,
+        short: Any = None,
     ) -> _Tried:  # fmt: skip
         """Newton's iteration from z. Increments are counted in parts of their coordinate's step; trusted is what
-        contracts to a quarter at first, and to SECOND of the step then. With `near` the first one may be an eighth.
+        contracts to a quarter at first, also where the second one is that of the `short` step's matrix, and to SECOND
+        of the step then. With `near` the first one may be a 64th part of it.
         """
         n, checked = self.step.n, self.step.checked
-        before, begun, residual = (1 / 8 if near else np.inf), False, np.inf
+        before, begun, residual = (1 / 64 if near else np.inf), False, np.inf
         scale = np.maximum(np.abs(z[:, :n]).max(axis=0), np.abs(q) * RESOLVED + 1e-280)
         most = MOST_ITERATIONS if checked else MOST_ANYHOW
         for k in range(1, most + 1):
@@ -249,6 +249,10 @@ class Rescue:
             if (old < WOKEN * scale).any():
                 begun, before = False, np.inf
                 continue
+            if k == 2 and short is not None and not self.step.multipliers:
+                plain = self.increment(short, R)
+                if plain is None or (np.abs(self._by_point(plain)) > TRUST * last * self.unit(scale)).any():
+                    return _Tried(None, NOT_CONVERGED, size, k)
             if checked and size > (min(TRUST * last, SECOND) if begun else TRUST * last if not near else last):
                 return _Tried(None, NOT_CONVERGED, size, k)
             begun, before = True, size

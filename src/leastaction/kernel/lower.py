@@ -96,7 +96,7 @@ def lower(
     arguments = f"ptr{alias} %in, ptr{alias} %out, ptr noalias %work"
     # A stack is aligned to 16 bytes: vectors that wait there would mostly lie across two lines of the cache.
     aligned = f" alignstack({8 * lanes})" if lanes > 1 else ""
-    text = [_declarations(target)]
+    text = [_declarations(target, {op for op, *_ in program.code})]
     fill = []
     if filled:
         text.append("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n")
@@ -345,7 +345,7 @@ class _Lanes:
         return [*lines, f"  {v} = shufflevector {half} {part}.0, {half} {part}.1, <{self.count} x i32> <{places}>"]
 
 
-def _declarations(target: _Lanes) -> str:
+def _declarations(target: _Lanes, used: Collection[str]) -> str:
     pure = " nounwind willreturn memory(none)"
     functions = {symbol: ("double", op in _BINARY_CALLS) for op, symbol in _CALLS.items()}
     if target.count > 1:
@@ -359,7 +359,9 @@ def _declarations(target: _Lanes) -> str:
     for symbol, (kind, binary) in functions.items():
         arguments = f"{kind}, {kind}" if binary else kind
         lines.append(f"declare {kind} @{symbol}({arguments}){'' if symbol.startswith('llvm.') else pure}")
-    lines += filter(None, [vector_math.definitions(target.functions, target.count, target.bounded)])
+    groups = [group for group in (vector_math.PAIR, vector_math.POWERS) if not set(group).isdisjoint(used)]
+    own = {op: function for op, function in target.functions.items() if any(op in group for group in groups)}
+    lines += filter(None, [vector_math.definitions(own, target.count, target.bounded)])
     return "\n".join(lines) + "\n"
 
 

@@ -21,18 +21,32 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SOURCE = "src/leastaction"
-# Modules, as patterns, and the tests that have to notice a change of them.
+# Modules, as patterns, and the tests that have to notice a change of them, quick ones first.
 ROOMS = {
-    "tables": (["methods/*.py"], ["tests/methods"]),
-    "step": (["step/form.py", "step/prediction.py", "step/samples.py"], ["tests/step", "tests/methods"]),
+    "tables": (
+        ["methods/*.py", "engine/*_tables.py", "engine/collocation.py"],
+        ["tests/engine/test_symplectic_tables.py", "tests/methods"],
+    ),
+    "step": (
+        ["step/form.py", "step/prediction.py", "step/rows.py", "step/inputs.py"],
+        ["tests/step/test_step_form.py", "tests/systems/test_inputs.py", "tests/methods", "tests/step"],
+    ),
     "verdict": (
         ["engine/verdict.py", "engine/rescue.py"],
-        ["tests/engine", "tests/step", "tests/run/test_failures.py"],
+        ["tests/step/test_branch.py", "tests/step/test_coarse_steps.py", "tests/run/test_failures.py", "tests/step"],
     ),
-    "constraints": (["step/constraints.py", "systems/projection.py"], ["tests/systems/test_constraints.py"]),
+    "forms": (
+        ["engine/form.py", "engine/gauss.py", "engine/increments.py", "engine/newton_equations.py", "engine/explicit.py"],
+        ["tests/engine", "tests/step/test_explicit.py", "tests/step/test_rk4_lanes.py", "tests/step", "tests/methods"],
+    ),
+    "constraints": (
+        ["step/constraints.py", "step/independence.py", "systems/projection.py", "engine/held.py", "engine/settling.py",
+         "engine/ending.py", "engine/long_held.py"],
+        ["tests/step/test_rattle.py", "tests/systems/test_constraints.py", "tests/systems/test_sums.py"],
+    ),
     "events": (["events/*.py"], ["tests/events"]),
     "archive": (["store/*.py", "run/archive.py"], ["tests/store", "tests/events/test_stored_events.py"]),
-}
+}  # fmt: skip
 OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Add: ast.Sub,
     ast.Sub: ast.Add,

@@ -36,7 +36,7 @@ ROOMS = {
         ["tests/step/test_branch.py", "tests/step/test_coarse_steps.py", "tests/run/test_failures.py", "tests/step"],
     ),
     "forms": (
-        ["engine/form.py", "engine/gauss.py", "engine/increments.py", "engine/newton_equations.py", "engine/explicit.py"],
+        ["engine/form.py", "engine/gauss.py", "engine/increments.py", "engine/newton_*.py", "engine/explicit.py"],
         ["tests/engine", "tests/step/test_explicit.py", "tests/step/test_rk4_lanes.py", "tests/step", "tests/methods"],
     ),
     "constraints": (
@@ -77,6 +77,7 @@ def places(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int]]:
                 continue
             number = isinstance(node, ast.Constant) and isinstance(node.value, int | float)
             decides = isinstance(tree, ast.If) and field == "test" and not isinstance(node, ast.Compare | ast.BoolOp)
+            decides = decides and ast.unparse(node) != "TYPE_CHECKING"
             if type(node) in OPERATORS or number or decides:
                 yield tree, field, index
             yield from places(node)

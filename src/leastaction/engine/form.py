@@ -194,15 +194,16 @@ class Form:
             ("params", step.params), ("inputs", step.channels * count),
             ("scale", w(n)), ("length", w(n)), ("floor", w(n)), *((name, 1) for name in SINGLE),
             ("mass", 0 if self.mass.fixed or not self.mass.constant else self.mass.size),
-            *self.own_blocks(),
+            *self.own_blocks(), ("tables", self.rows.size),
         ]  # fmt: skip
+        # What few runs have comes last: the other pieces are then the same code in all runs.
         if self.lifts:
             found += [("z", self.s * (n + step.multipliers)), ("impulse", n), ("from", 2 * n)]
         if self.watch is not None:
             found += [("last", n), ("look", 2 + 2 * n + self.s * n + 2 * n)]
         if self.energy_of is not None:
             found += [("lowest", 1), ("highest", 1)]
-        return [*found, ("earlier", self.room), ("tables", self.rows.size)]
+        return [*found, ("earlier", self.room)]
 
     @property
     def room(self) -> int:

@@ -78,7 +78,7 @@ class Engine:
         self.system, self.method, self.phases = system, method, phases
         self.how, self.step, self.form = how, how.step, form
         self.width, self.lanes, self.places = width, self.form.lanes, self.form.places
-        self.values = self.form.places["tables"].stop  # of a state
+        self.values = max(place.stop for place in self.places.values())  # of a state
         self._native: dict[bool, tuple[Native, Any]] = {}
         self._tables: dict[float, FloatArray] = {}
 

@@ -139,7 +139,7 @@ class Newton(Form):
 
     def _land(self) -> Program:
         B, rows, x = self.opened()
-        n, step = self.n, self.step
+        n = self.n
         z = self._rows_of(x["unknowns"])
         pushed = [a + b for a, b in zip(x["pushed"], x["more"], strict=True)]
         # What the sum with the last change loses of it belongs to the state, too (`step.form` says why).

@@ -296,7 +296,8 @@ class Rescue:
             for i, (time, weight) in enumerate(zip(table.times, table.weights, strict=True)):
                 point = {block: table.gather[block][i] @ read[block] for block in read}
                 point["q"] = q + point["q"]
-                at = self._at(e, t + time, *point.values(), inputs[i] if len(inputs) else inputs)
+                driven = inputs[i] if len(inputs) else inputs
+                at = self._at(e, t + time, point["q"], point["v"], point["multipliers"], driven)
                 for name, (rows, _) in put.items():
                     if name not in at:
                         continue

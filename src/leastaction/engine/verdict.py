@@ -87,7 +87,8 @@ def ruled(
     """
     one, sound = size.B.number(1.0), (size < FAR) & (reach < FAR)
     if first:
-        solved, slow, rate, nearest = size <= NEGLIGIBLE, size < 0.0, one, (size <= (NEAR if plain is None else FOLLOWED)).where(0.0, 1.0)
+        solved, slow, rate = size <= NEGLIGIBLE, size < 0.0, one
+        nearest = (size <= (NEAR if plain is None else FOLLOWED)).where(0.0, 1.0)
     else:
         before, least, k = x["size"][0], x["rate"][0], x["iterations"][0]
         now = size / before

@@ -14,7 +14,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -246,7 +246,7 @@ def compile_run(pieces: Mapping[str, Program | Script], shape: Shape, same: froz
     # Pieces stay apart: inlined, a product of one piece could be contracted with a sum of the next.
     key = "\n".join(["apart", *texts])
     codes = [_compiled(lambda: link_ir(texts, list(pieces)) if texts[1:] else texts[0], "run", key, effort)]
-    codes += [_compiled(lambda text=text: text, name, text, effort) for text, name, effort in parts]
+    codes += [_compiled(partial(str, text), name, text, effort) for text, name, effort in parts]
     code = _link("run", *codes)
     return Native(int(code["run"]), 0, 0, work, code)
 

@@ -33,13 +33,13 @@ class Linearised:
     def __call__(
         self, t: float, h: float, q: FloatArray, z: FloatArray, inputs: FloatArray, period: float = 1.0,
         begun: float = 0.0,
-    ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
-        """(R without p, I), and the matrix of derivatives, of a step that begins `begun` periods after the start of the
-        run; z is (s, n + m).
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
+        """(R without p, I), the matrix of derivatives, and what R and I are summed from, without signs, of a step that
+        begins `begun` periods after the start of the run; z is (s, n + m).
         """
         step, n, s, m, further = self.step, self.step.n, self.step.s, self.step.multipliers, self.further
         N, held = s * (n + m), ("multipliers", "g")
-        values, K = np.zeros(N + n), np.zeros((N + n, N + n + further))
+        values, rough, K = np.zeros(N + n), np.zeros(N + n), np.zeros((N + n, N + n + further))
         # Increments and q, equations and I; multipliers and g.
         places = np.concatenate([np.arange(s * n), N + np.arange(n)]), np.arange(s * n, N)
         pairs: dict[tuple[bool, bool], list[tuple[FloatArray, FloatArray]]] = {}
@@ -65,9 +65,13 @@ class Linearised:
                 size, place = found[out].shape[1], places[out in held]
                 values[place] += (scatter.T @ found[out]).ravel()
                 slopes = {block: found[f"{out}_{block}"] for block in READ if f"{out}_{block}" in found}
+                terms = np.abs(found[out])
                 for block, slope in slopes.items():
+                    at = np.abs(motion[block] + q if block == "q" else motion[block])
+                    terms = terms + np.einsum("ijk,ik->ij", np.abs(slope).reshape(count, size, at.shape[1]), at)
                     both = (scatter[:, :, None] * gathers[block][:, None, :]).reshape(count, -1)
                     pairs.setdefault((out in held, block in held), []).append((both, slope))
+                rough[place] += (np.abs(scatter).T @ terms).ravel()
                 if not further:
                     continue
                 more = np.zeros((count, size, further))
@@ -85,7 +89,7 @@ class Linearised:
             heights = [len(places[kind]) // size for kind, size in zip((row, column), sizes, strict=True)]
             part = (both.T @ slope).reshape(*heights, *sizes).swapaxes(1, 2)
             K[np.ix_(places[row], places[column])] = part.reshape(len(places[row]), len(places[column]))
-        return values, K
+        return values, K, rough
 
     def _found(
         self, e: int, times: FloatArray, q: FloatArray, motion: dict[str, FloatArray], inputs: FloatArray
@@ -117,7 +121,7 @@ class Carrying(Linearised):
         n, s, m = self.step.n, self.step.s, self.step.multipliers
         N, seeds = s * (n + m), np.eye(self.further, len(D), 2 * n)
         z = np.concatenate([z[: s * n].reshape(s, n), z[s * n :].reshape(s, m)], axis=1)
-        values, K = self(t, h, q, z, inputs, period, begun)
+        values, K, _ = self(t, h, q, z, inputs, period, begun)
         given = np.concatenate([D[:, :n].T, seeds])
         right = -K[:N, N:] @ given
         right[(s - 1) * n : s * n] += D[:, n:].T

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from leastaction.engine.form import RESOLVED, SINGLE, Blocks, Form
 from leastaction.engine.increment_tables import inverse_of, shifts_of
 from leastaction.engine.rescue import Rescue
-from leastaction.kernel import native_lanes
+from leastaction.kernel import Native, native_lanes
 from leastaction.kernel.guarded import guarded
 from leastaction.kernel.script import Each, Once, Operation, Place, Python
 from leastaction.methods import Galerkin
@@ -150,6 +150,7 @@ class Work:
     end: int = SLOTS
     slots: int = 0
     kept: dict[int, NDArray[Any]] = field(default_factory=dict)
+    natives: list[tuple[int, Native, int]] = field(default_factory=list)
 
     def block(self, size: int) -> int:
         self.end += -(-size // 8) * 8
@@ -169,6 +170,20 @@ class Work:
         self.kept[self.slots] = table
         self.slots += 1
         return self.slots - 1
+
+    def native(self, native: Native) -> int:
+        """A slot for the address of a compiled Program; what it works with has its address in the next one."""
+        if all(other is not native for _, other, _ in self.natives):
+            self.natives.append((self.slot(2), native, self.block(native.work)))
+        return next(slot for slot, other, _ in self.natives if other is native)
+
+    def fill(self, work: FloatArray) -> None:
+        """Write the addresses."""
+        slots = work.view(np.int64)
+        for slot, table in self.kept.items():
+            slots[slot] = table.ctypes.data
+        for slot, native, room in self.natives:
+            slots[slot : slot + 2] = native.address, work.ctypes.data + 8 * room
 
     def slot(self, count: int) -> int:
         self.slots += count
@@ -383,8 +398,7 @@ class LongForm(Form):
             return old
         found = guarded((self.work.end,), "work")
         slots, address = found.view(np.int64), found.ctypes.data
-        for slot, table in self.work.kept.items():
-            slots[slot] = table.ctypes.data
+        self.work.fill(found)
         for slot, native in self.functions:
             slots[slot] = ctypes.cast(native, ctypes.c_void_p).value or 0
         kept = self.how.fill(self, found, params)

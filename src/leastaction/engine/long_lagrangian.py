@@ -82,9 +82,7 @@ class Written:
         L, work = (form.lanes if len(nodes) > 1 else 1), form.work
         native = compile_program(program, L, bounded=L > 1)
         groups = -(-len(nodes) // L)
-        slot = work.slot(2)
-        room = work.block(native.work)
-        form.further.append((slot, native, room))
+        slot = work.native(native)
         given = [work.block(program.input_size * L) for g in range(groups)]
         found = [work.block(program.output_size * L) for g in range(groups)]
 
@@ -161,9 +159,7 @@ class Written:
             if any(x.known != 0 for x in gyro):
                 found["gyro"] = gyro
         program = B.finished(**found)
-        native = compile_program(program, 1)
-        slot = work.slot(2)
-        form.further.append((slot, native, work.block(native.work)))
+        slot = work.native(compile_program(program, 1))
         given, out = work.block(program.input_size), work.block(program.output_size)
         form.params_at.append((given + program.input_slice("params").start, 1))
         form.middles.append((given + program.input_slice("t").start, time, []))
@@ -182,9 +178,6 @@ class Written:
         return Middle(call, q, v, entries, row, column, e, e + len(row), multipliers)
 
     def fill(self, form: LongForm, work: FloatArray, params: FloatArray) -> Any:
-        slots = work.view(np.int64)
-        for slot, native, room in form.further:
-            slots[slot : slot + 2] = native.address, work.ctypes.data + 8 * room
         for begin, lanes in form.params_at:
             work[begin : begin + len(params) * lanes] = np.repeat(params, lanes)
         (begin,) = form.mass_place.begins

@@ -1,6 +1,7 @@
 """No native call writes beyond its arrays: what docs/runs.md lists, with Programs that are cut; and guard zones."""
 
 import ctypes
+from collections import OrderedDict
 
 import numpy as np
 import pytest
@@ -23,8 +24,7 @@ def cut(monkeypatch):
     """
     for name in ("PIECE", "LONG_PIECE"):
         monkeypatch.setattr(kernel_compile, name, 40)
-    for name in ("_held", "_recent"):  # kernels that were made before are not cut
-        monkeypatch.setattr(kernel_compile, name, type(getattr(kernel_compile, name))())
+    monkeypatch.setattr(kernel_compile, "_recent", OrderedDict())  # kernels that were made before are not cut
 
 
 def coupled(t, q, v, m, c):

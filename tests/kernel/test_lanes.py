@@ -56,7 +56,6 @@ def test_every_operation_in_lanes(lanes):
 
 def forget_kernels(monkeypatch):
     """What is compiled in this test is compiled anew."""
-    monkeypatch.setattr("leastaction.kernel.compile._held", {})
     monkeypatch.setattr("leastaction.kernel.compile._recent", OrderedDict())
 
 

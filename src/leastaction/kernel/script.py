@@ -24,7 +24,6 @@ from leastaction.kernel.lower import lower
 from leastaction.program import Program
 
 JOB = ("function", "table", "count", "lacking", "given", "pitch", "common")  # integers of a job
-_FMAX = "llvm.maximum"  # unlike a comparison it keeps what is no number
 
 
 @dataclass(frozen=True)
@@ -99,8 +98,7 @@ class Each:
         W, program = lanes, self.program
         kind = "double" if W == 1 else f"<{W} x double>"
         lowered = lower(program, name, W, library=library)
-        text = lowered.text.replace(f"define void @{name}(", f"define void @{name}(", 1)
-        text = _always_inlined(text, name)
+        text = always_inlined(lowered.text, name)
         c.declared.add(f"declare void @{name}(ptr, ptr, ptr)")
         given, found, work = (
             c.room(max(1, size), kind) for size in (program.input_size, program.output_size, lowered.work // W)
@@ -186,10 +184,10 @@ class Jobs:
 
 
 def jobs_alone() -> str:
-    """The IR of `void @jobs(ptr jobs, i64 count, ptr t, ptr q, ptr v, ptr f, ptr m)`."""
+    """The IR of `i64 @jobs(ptr jobs, i64 count, ptr t, ptr q, ptr v, ptr f, ptr m)`."""
     c = _Code()
     _call_jobs(c, "%jobs", "0", "%count", c.get("%t", "double"), ["%q", "%v", "%f", "%m"])
-    return c.finished("void @jobs(ptr %jobs, i64 %count, ptr %t, ptr %q, ptr %v, ptr %f, ptr %m)", "void")
+    return c.finished("i64 @jobs(ptr %jobs, i64 %count, ptr %t, ptr %q, ptr %v, ptr %f, ptr %m)", "i64 0")
 
 
 def _call_jobs(c: _Code, jobs: str, begin: str, end: str, t: str, arrays: Sequence[str]) -> None:
@@ -325,7 +323,7 @@ class Repeat:
         return texts
 
 
-def _always_inlined(text: str, name: str) -> str:
+def always_inlined(text: str, name: str) -> str:
     """The function `name` inlined wherever it is called; what it calls in turn stays as it is."""
     head = f"define void @{name}("
     begin = text.index(head)

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import leastaction as la
+from leastaction.kernel.compile import compile_program
 from leastaction.kernel.lower import lower
 from leastaction.program import BINARY, OPERATIONS, UNARY, Builder, Program
 from leastaction.program.ordering import ordered

@@ -174,11 +174,6 @@ class Watch:
         return len(self.items)
 
     @property
-    def only_ends(self) -> bool:
-        """Whether nothing is looked for but the time at which a paced run is to end."""
-        return len(self.items) == 1 and self.items[0].monotone
-
-    @property
     def impacts(self) -> bool:
         return any(item.restitution is not None for item in self.items)
 

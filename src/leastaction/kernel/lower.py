@@ -25,17 +25,13 @@ from __future__ import annotations
 
 import math
 import struct
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from leastaction.kernel import vector_math
 from leastaction.program import ACROSS, FOLD, LANE, SWAP, Instruction, Program, to_float64
 
 PIECE = 2000  # instructions of one function, at most
-SPREAD = 3  # so many lanes of one vector, each spread over a vector, are read from memory
-READINGS = 8  # so many times a table is read again, at most
 GIVEN = ("input", "const")
 
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "fmod": "frem"}
@@ -85,13 +81,12 @@ def lower(
     if vector_math.POWERS.keys() <= target.functions.keys():
         program = vector_math.by_powers(program)
     pieces = list(_pieces(program, piece))
-    spread = _spread(program)
-    writes = _writes(program, pieces, in_place, spread)
+    writes = _writes(program, pieces, in_place)
     zeros = _zeros(program)
     filled = not in_place and 2 * sum(k in zeros for k in program.results) > program.output_size
     if filled:
         writes = [[write for write in own if write[0] not in zeros] for own in writes]
-    slots = _slots(program, pieces, writes, spread)
+    slots = _slots(program, pieces, writes)
     alias = "" if in_place else " noalias"
     arguments = f"ptr{alias} %in, ptr{alias} %out, ptr noalias %work"
     # A stack is aligned to 16 bytes: vectors that wait there would mostly lie across two lines of the cache.
@@ -105,7 +100,7 @@ def lower(
     once = {i for name in same for i in range(*program.input_slice(name).indices(program.input_size))}
     alike = _alike(program, once) if lanes > 1 and same else set()
     bodies = [
-        _body(program, piece, slots, spread, own, in_place, target, alike, once)
+        _body(program, piece, slots, own, in_place, target, alike, once)
         for piece, own in zip(pieces, writes, strict=True)
     ]
     if len(bodies) > 1:
@@ -113,7 +108,6 @@ def lower(
             text.append(_function(f"internal void @{name}.{i}({arguments}) noinline{aligned}", body))
         bodies = [[f"  call void @{name}.{i}(ptr %in, ptr %out, ptr %work)" for i in range(len(pieces))]]
     text.append(_function(f"void @{name}({arguments}){aligned}", fill + bodies[0]))
-    text.append("!0 = !{}\n")
     return Lowered("\n".join(text), len(slots) * lanes)
 
 
@@ -131,13 +125,13 @@ def _pieces(program: Program, piece: int) -> Iterator[range]:
 Write = tuple[int, str, int, int]  # a value, the array it goes to, its place there, and after which instruction
 
 
-def _writes(program: Program, pieces: Sequence[range], in_place: bool, spread: set[int]) -> list[list[Write]]:
+def _writes(program: Program, pieces: Sequence[range], in_place: bool) -> list[list[Write]]:
     """What each piece writes, and after which instruction. A value that replaces an input is written after the last use
     of that input; a value that is an input itself is written last of all, when everything has been read.
     """
     inputs = dict(program.inputs) if in_place else {}
     end = len(program.code) - 1
-    last = _last_uses(program, spread) if in_place else {}
+    last = _last_uses(program) if in_place else {}
     for k in program.results:
         if program.code[k][0] == "input":
             last[program.code[k][1]] = end
@@ -157,17 +151,13 @@ def _writes(program: Program, pieces: Sequence[range], in_place: bool, spread: s
     return found
 
 
-def _last_uses(program: Program, spread: set[int]) -> dict[int, int]:
-    """The last instruction that reads each input; lanes that are spread are read where they are used."""
+def _last_uses(program: Program) -> dict[int, int]:
+    """The last instruction that reads each input."""
     last: dict[int, int] = {}
-    for k, (op, *args) in enumerate(program.code):
-        if op not in GIVEN:
-            for a in args:
-                own = program.code[a]
-                if own[0] in LANE and own[1] in spread:
-                    own = program.code[own[1]]
-                if own[0] == "input":
-                    last[own[1]] = k
+    for k, instruction in enumerate(program.code):
+        for a in _operands(instruction):
+            if program.code[a][0] == "input":
+                last[program.code[a][1]] = k
     return last
 
 
@@ -175,24 +165,6 @@ def _zeros(program: Program) -> set[int]:
     """The values that are the constant +0."""
     constants = {k: to_float64(code[1]) for k, code in enumerate(program.code) if code[0] == "const"}
     return {k for k, number in constants.items() if number == 0 and math.copysign(1.0, number) > 0}
-
-
-def _spread(program: Program) -> set[int]:
-    """The vectors of which many lanes are spread over a vector each: reading from memory takes an instruction less."""
-    uses = Counter(args[0] for op, *args in program.code if op in LANE)
-    return {k for k, count in uses.items() if count >= SPREAD and program.code[k][0] not in ("const", *LANE)}
-
-
-def _tables(program: Program, once: set[int]) -> set[int]:
-    """The inputs that no output replaces and that have other numbers in every lane, where others have not: of kernels
-    that exchange lanes, since these multiply tables by vectors most of the time.
-    """
-    if not once or not any(op in SWAP for op, *_ in program.code):
-        return set()
-    replaced = {name for name, _ in program.outputs}
-    kept = [program.input_slice(name) for name, _ in program.inputs if name not in replaced]
-    places = {i for own in kept for i in range(*own.indices(program.input_size))} - once
-    return {k for k, (op, *args) in enumerate(program.code) if op == "input" and args[0] in places}
 
 
 def _alike(program: Program, read: set[int]) -> set[int]:
@@ -210,16 +182,12 @@ def _alike(program: Program, read: set[int]) -> set[int]:
     return found
 
 
-def _slots(
-    program: Program, pieces: Sequence[range], writes: Sequence[Sequence[Write]], spread: set[int]
-) -> dict[int, int]:
-    """A place in `work` for every value that is used in a later piece than it is made in, or whose lanes are spread."""
-    slots = {k: i for i, k in enumerate(sorted(k for k in spread if program.code[k][0] not in GIVEN))}
+def _slots(program: Program, pieces: Sequence[range], writes: Sequence[Sequence[Write]]) -> dict[int, int]:
+    """A place in `work` for every value that is used in a later piece than it is made in."""
+    slots: dict[int, int] = {}
     for piece, own in zip(pieces, writes, strict=True):
-        used = [a for k in piece for a in _operands(program.code[k])] + [k for k, *_ in own]
-        for a in used:
-            op, *args = program.code[a]
-            if a < piece.start and op not in GIVEN and not (op in LANE and args[0] in spread):
+        for a in [a for k in piece for a in _operands(program.code[k])] + [k for k, *_ in own]:
+            if a < piece.start and program.code[a][0] not in GIVEN:
                 slots.setdefault(a, len(slots))
     return slots
 
@@ -367,7 +335,6 @@ def _body(
     program: Program,
     piece: range,
     slots: dict[int, int],
-    spread: set[int],
     writes: Sequence[Write],
     in_place: bool,
     target: _Lanes,
@@ -377,15 +344,8 @@ def _body(
     """The lines of one piece; values that are `alike`, and inputs read `once`, are the same in all lanes."""
     code, kind, single = program.code, target.type, _Lanes(1, target.bounded, {})
     body: list[str] = []
-    if spread:
-        # If LLVM knew that a number is the one stored, it would take the number out of its vector again, not read it.
-        body = [f'  %{array}.again = call ptr asm "", "=r,0"(ptr %{array})' for array in ("in", "work")]
     known: dict[int, str] = {}
     numbers: dict[int, str] = {}  # that are the same in all lanes
-    tables, uses = _tables(program, once), Counter[int]()
-    if tables:  # of which LLVM does not know that they are the same
-        pointers = ["in", *(f"in.{i}" for i in range(READINGS))]
-        body += [f'  %{new} = call ptr asm "", "=r,0"(ptr %{old})' for old, new in pairwise(pointers)]
 
     def number(k: int) -> str:
         """The operand that holds the number which value k is in every lane."""
@@ -398,11 +358,7 @@ def _body(
             if k in known:
                 body.append(f"  %n{k} = extractelement {kind} {known[k]}, i32 0")
                 return numbers[k]
-            if op in LANE and argument in spread:
-                source, place = ("in", code[argument][1]) if code[argument][0] == "input" else ("work", slots[argument])
-                source, place = f"{source}.again", place * target.count + LANE.index(op)
-            else:
-                source, place = ("in", argument * target.count) if op == "input" else ("work", slots[k] * target.count)
+            source, place = ("in", argument * target.count) if op == "input" else ("work", slots[k] * target.count)
             body.append(f"  %b{k} = getelementptr double, ptr %{source}, i64 {place}")
             body.append(f"  %n{k} = load double, ptr %b{k}, align 8")
         return numbers[k]
@@ -411,7 +367,7 @@ def _body(
         """The operand that holds value k here, loading it if it was made elsewhere."""
         if k not in known:
             op, argument = code[k][0], code[k][1]
-            if k in numbers or (op == "input" and k in alike) or (op in LANE and argument in spread):
+            if k in numbers or (op == "input" and k in alike):
                 own = number(k)
                 known[k] = f"%v{k}"
                 body.extend(
@@ -428,19 +384,6 @@ def _body(
                 body.append(f"  %a{k} = getelementptr {kind}, ptr %{source}, i64 {place}")
                 body.append(f"  %v{k} = load {kind}, ptr %a{k}, align 8")
         return known[k]
-
-    def factor(a: int, b: int) -> str:
-        """The operand that holds value a of the product a b. A table that is multiplied by a vector is read again: a
-        multiplication reads from memory as fast, while LLVM would read all tables once, and store most of them beside
-        the registers.
-        """
-        if a not in tables or code[b][0] in LANE:
-            return value(a)
-        place, source = f"{a}.{uses[a]}", f"in.{min(uses[a], READINGS - 1)}"
-        uses[a] += 1
-        body.append(f"  %a{place} = getelementptr {kind}, ptr %{source}, i64 {code[a][1]}")
-        body.append(f"  %v{place} = load {kind}, ptr %a{place}, align 8, !invariant.load !0")
-        return f"%v{place}"
 
     def write(k: int, array: str, place: int) -> None:
         """Value k, to its place; of a block that has the same number in all lanes the first lane is all that is
@@ -463,7 +406,7 @@ def _body(
         by_time.setdefault(own[-1], []).append(own)
     for k in piece:
         op = code[k][0]
-        if op not in GIVEN and not (op in LANE and code[k][1] in spread):
+        if op not in GIVEN:
             if k in alike and op in _ONCE:
                 body.extend(_instruction(single, f"%vn{k}", op, [number(a) for a in code[k][1:]]))
                 numbers[k] = f"%vn{k}"
@@ -471,9 +414,7 @@ def _body(
                 body.extend(target.any(f"%vn{k}", value(code[k][1])))
                 numbers[k] = f"%vn{k}"
             else:
-                args = code[k][1:]
-                operands = [factor(*args), factor(*args[::-1])] if op == "mul" else [value(a) for a in args]
-                body.extend(_instruction(target, f"%v{k}", op, operands))
+                body.extend(_instruction(target, f"%v{k}", op, [value(a) for a in code[k][1:]]))
                 known[k] = f"%v{k}"
             if k in slots:
                 operand = value(k)

@@ -136,8 +136,7 @@ def _features() -> frozenset[str]:
 
 def _library(lanes: int) -> dict[str, vector_math.Function]:
     """The functions of several lanes for the processor to compile for."""
-    found = dict(vector_math.functions(lanes, _features()))
-    return found if _processor()[0] in LEVELS else found | vector_math.powers(lanes, _features())
+    return vector_math.functions(lanes, _features())
 
 
 def _by_addition(program: Program, library: Mapping[str, vector_math.Function]) -> Program:

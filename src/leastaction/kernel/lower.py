@@ -74,12 +74,10 @@ def lower(
     instructions as a `piece` has.
 
     `library` has functions of several lanes (`vector_math`); with `bounded` sin x and
-    cos x may be NaN for |x| ≥ 2³⁰, and powers where they are infinite or x is. The blocks in `same` have the same
+    cos x may be NaN for |x| ≥ 2³⁰. The blocks in `same` have the same
     number in all lanes.
     """
     target = _Lanes(lanes, bounded, library or {} if lanes > 1 else {})
-    if vector_math.POWERS.keys() <= target.functions.keys():
-        program = vector_math.by_powers(program)
     pieces = list(_pieces(program, piece))
     writes = _writes(program, pieces, in_place)
     zeros = _zeros(program)
@@ -442,7 +440,7 @@ def _instruction(target: _Lanes, v: str, op: str, x: Sequence[str]) -> list[str]
         return target.extreme(v, op, *x)
     if op in ("minimum", "maximum"):
         return target.extreme_or_nan(v, op[:3], *x)
-    if op in _CALLS or op in vector_math.POWERS:
+    if op in _CALLS:
         return target.call(v, op, x)
     c = v.replace("%v", "%c")
     zero = target.literal(0.0)

@@ -114,15 +114,8 @@ class WatchedForms:
                 solver.end(i, outcome.failure.status)
             else:
                 thrown[i] = int(looks[k, 0]) + 1, outcome
-        if not thrown:
-            return
-        steps = np.array([step for step, _ in thrown.values()])
-        t = self._start.t + steps * self._start.h
-        starts = np.concatenate([t[:, None], np.array([state for _, state in thrown.values()])], axis=1)
-        leads = self._motion.leads(np.array([*thrown], np.intp), starts, self.watcher.h)
-        for (i, (step, state)), lead in zip(thrown.items(), leads, strict=True):
+        for i, (step, state) in thrown.items():
             solver.restart(i, step, state)
-            solver.set_last(i, lead)
             if self.row.varied:
                 assert self.watcher.tangent is not None
                 solver.D = self.watcher.tangent

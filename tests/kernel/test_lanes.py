@@ -68,17 +68,6 @@ def test_without_a_vector_library_lanes_call_the_scalar_functions(monkeypatch, l
     np.testing.assert_array_equal(call(program, lanes, x)[:, ours], call(program, 1, x)[:, ours])
 
 
-def test_library_functions_of_half_the_lanes_are_called_twice(monkeypatch):
-    """As on a processor with AVX2 and no more."""
-    program = all_operations()
-    x = np.random.default_rng(1).uniform(0, 1, (64, 2))
-    four = call(program, 4, x)
-    real = vector_math.functions
-    monkeypatch.setattr(vector_math, "functions", lambda lanes, features: real(lanes, features - {"avx512f"}))
-    forget_kernels(monkeypatch)
-    np.testing.assert_array_equal(call(program, 8, x), four)
-
-
 def test_sine_and_cosine_are_within_one_ulp_and_the_same_at_any_width():
     B = Builder([("x", 1)])
     (x,) = B.input("x")

@@ -165,8 +165,8 @@ class Examiner:
         # Impacts of a motion that begins on a wall, and goes into it.
         into = np.argwhere(near & self._walls & (begin == 0) & (leaving == -1))
         at_once = [Occurrence(k, 0 * starts[k, 0], e, -1, starts[k]) for k, e in into.tolist()]
-        joined = [np.concatenate(part) for part in zip(*found, strict=True)]
-        occurrences = at_once + (self._located(steps, *joined, lost) if len(joined[0]) else [])
+        joined: Any = tuple(np.concatenate(part) for part in zip(*found, strict=True))
+        occurrences = at_once + (self._located(steps, joined, lost) if len(joined[0]) else [])
         return Examined(self._in_order(who, occurrences), begin, leaving, end, frozenset(lost))
 
     def _crossed(
@@ -292,16 +292,9 @@ class Examiner:
         value = sign * (value - unseen)
         return tau, value, int(signs_of(value, unseen))
 
-    def _located(
-        self,
-        steps: _Steps,
-        row: NDArray[np.intp],
-        event: NDArray[np.intp],
-        enclosing: NDArray[Any],
-        direction: NDArray[np.int8],
-        unsolved: list[int],
-    ) -> list[Occurrence]:
+    def _located(self, steps: _Steps, brackets: Brackets, unsolved: list[int]) -> list[Occurrence]:
         """The events between these places."""
+        row, event, enclosing, direction = brackets
         starts, h = steps.starts[row], steps.h[row]
         tau, value, states = self.motion.crossings(steps.who[row], event, starts, h, enclosing)
         failed = (states != states).any(axis=1)

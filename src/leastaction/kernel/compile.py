@@ -25,6 +25,7 @@ from leastaction.kernel.driver import Shape, driver
 from leastaction.kernel.lower import PIECE, lower
 from leastaction.kernel.script import Script
 from leastaction.kernel.strips import Strip, lower_strip
+from leastaction.kernel.vector_math import Library
 from leastaction.program import Program
 
 
@@ -134,12 +135,12 @@ def _features() -> frozenset[str]:
     return LEVELS.get(_processor()[0], _host_features())
 
 
-def _library(lanes: int) -> dict[str, vector_math.Function]:
+def _library(lanes: int) -> Library:
     """The functions of several lanes for the processor to compile for."""
     return vector_math.functions(lanes, _features())
 
 
-def _by_addition(program: Program, library: Mapping[str, vector_math.Function]) -> Program:
+def _by_addition(program: Program, library: Library) -> Program:
     """Sines of sums of angles from those of the angles, where sines and cosines are found together."""
     return vector_math.by_addition(program) if vector_math.written(library, vector_math.PAIR) else program
 

@@ -25,10 +25,11 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from leastaction.kernel import vector_math
+from leastaction.kernel.vector_math import Library
 from leastaction.program import ACROSS, FOLD, LANE, SWAP, Instruction, Program, to_float64
 
 PIECE = 2000  # instructions of one function, at most
@@ -66,7 +67,7 @@ def lower(
     lanes: int = 1,
     bounded: bool = False,
     in_place: bool = False,
-    library: Mapping[str, vector_math.Function] | None = None,
+    library: Library | None = None,
     piece: int = PIECE,
     same: Collection[str] = (),
 ) -> Lowered:
@@ -200,7 +201,7 @@ class _Lanes:
 
     count: int
     bounded: bool
-    functions: Mapping[str, vector_math.Function]
+    functions: Library
 
     @property
     def type(self) -> str:
@@ -222,11 +223,9 @@ class _Lanes:
         """v = op(x …), for all lanes at once where there is such a function, else lane by lane."""
         function = self.functions.get(op)
         if function is None and (self.count == 1 or op in _VECTOR_INTRINSICS):
-            function = vector_math.Function(self.intrinsic(op) if op in _INTRINSICS else op, self.count)
-        if function is not None and function.width == self.count:
-            return [f"  {v} = call {self.type} @{function.symbol}({', '.join(f'{self.type} {a}' for a in x)})"]
+            function = self.intrinsic(op) if op in _INTRINSICS else op
         if function is not None:
-            return self._by_halves(v, function, x)
+            return [f"  {v} = call {self.type} @{function}({', '.join(f'{self.type} {a}' for a in x)})"]
         lines = []
         held = "poison"
         part = v.replace("%v", "%e")
@@ -293,23 +292,6 @@ class _Lanes:
             f"  {v} = select {self.bits} {v}.n, {self.type} {y}, {self.type} {found}",
         ]
 
-    def _by_halves(self, v: str, function: vector_math.Function, x: Sequence[str]) -> list[str]:
-        """v = f(x …) by a function that takes half as many lanes, called twice."""
-        half = f"<{function.width} x double>"
-        part = v.replace("%v", "%e")
-        lines = []
-        for k in range(2):
-            places = ", ".join(f"i32 {k * function.width + i}" for i in range(function.width))
-            for i, a in enumerate(x):
-                lines.append(
-                    f"  {part}.{k}.{i} = shufflevector {self.type} {a}, {self.type} poison, "
-                    f"<{function.width} x i32> <{places}>"
-                )
-            arguments = ", ".join(f"{half} {part}.{k}.{i}" for i in range(len(x)))
-            lines.append(f"  {part}.{k} = call {half} @{function.symbol}({arguments})")
-        places = ", ".join(f"i32 {i}" for i in range(self.count))
-        return [*lines, f"  {v} = shufflevector {half} {part}.0, {half} {part}.1, <{self.count} x i32> <{places}>"]
-
 
 def _declarations(target: _Lanes) -> str:
     pure = " nounwind willreturn memory(none)"
@@ -317,9 +299,9 @@ def _declarations(target: _Lanes) -> str:
     if target.count > 1:
         functions |= {target.intrinsic(op): (target.type, op in _BINARY_CALLS) for op in sorted(_VECTOR_INTRINSICS)}
         functions |= {
-            function.symbol: (f"<{function.width} x double>", op in _BINARY_CALLS)
-            for op, function in target.functions.items()
-            if function.symbol != vector_math.symbol(op)
+            symbol: (target.type, op in _BINARY_CALLS)
+            for op, symbol in target.functions.items()
+            if symbol != vector_math.symbol(op)
         }
     lines = []
     for symbol, (kind, binary) in functions.items():

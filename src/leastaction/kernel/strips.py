@@ -31,10 +31,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from leastaction.kernel import vector_math
 from leastaction.kernel.driver import _Code
 from leastaction.kernel.lower import lower
 from leastaction.kernel.script import always_inlined
+from leastaction.kernel.vector_math import Library
 from leastaction.program import Program
 
 
@@ -80,7 +80,7 @@ _ARGUMENTS = (
 )
 
 
-def lower_strip(strip: Strip, lanes: int, library: dict[str, vector_math.Function]) -> str:
+def lower_strip(strip: Strip, lanes: int, library: Library) -> str:
     """The IR that defines `strip`."""
     lowered = lower(strip.program, "kernel", lanes, library=library)
     write = _Writer(strip, lanes, lowered.work // lanes)

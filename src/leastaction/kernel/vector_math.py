@@ -27,7 +27,6 @@ import struct
 from collections.abc import Collection, Mapping
 from fractions import Fraction
 from functools import cache
-from typing import NamedTuple
 
 import mpmath
 
@@ -60,22 +59,17 @@ _UNARY = (
     "exp", "log", "expm1", "log1p", "erf",
 )  # fmt: skip
 _BINARY = ("pow", "atan2", "hypot")
+Library = Mapping[str, str]  # the function of several lanes for each operation that has one
+
 _ISA = {8: ("e", "avx512f"), 4: ("d", "avx2")}  # the letter of each width, and what the processor must have
 
 
-class Function(NamedTuple):
-    """A function of the library and how many lanes it takes."""
-
-    symbol: str
-    width: int
-
-
 @cache
-def functions(lanes: int, features: frozenset[str]) -> dict[str, Function]:
+def functions(lanes: int, features: frozenset[str]) -> dict[str, str]:
     """The function of several lanes for each operation that has one, as the processor allows."""
     found = _libmvec(lanes, features)
     if lanes > 1 and ("fma" in features or platform.machine() in ("aarch64", "arm64")):
-        found |= {op: Function(symbol(op), lanes) for op in PAIR}
+        found |= {op: symbol(op) for op in PAIR}
     return found
 
 
@@ -84,9 +78,9 @@ def symbol(op: str) -> str:
     return f"{_PREFIX}{op}"
 
 
-def written(functions: Mapping[str, Function], ops: Collection[str]) -> bool:
+def written(functions: Library, ops: Collection[str]) -> bool:
     """Whether these operations are computed by functions that are written here."""
-    return all(op in functions and functions[op].symbol == symbol(op) for op in ops)
+    return all(functions.get(op) == symbol(op) for op in ops)
 
 
 def literal(x: float, lanes: int) -> str:
@@ -95,7 +89,7 @@ def literal(x: float, lanes: int) -> str:
     return f"<{', '.join([f'double 0x{bits:016X}'] * lanes)}>"
 
 
-def definitions(functions: Mapping[str, Function], lanes: int, bounded: bool) -> str:
+def definitions(functions: Library, lanes: int, bounded: bool) -> str:
     """IR of the functions that are written here."""
     if not written(functions, PAIR):
         return ""
@@ -107,20 +101,19 @@ def definitions(functions: Mapping[str, Function], lanes: int, bounded: bool) ->
     return "\n".join([*declared, *(_angle(op, lanes, bounded) for op in PAIR)])
 
 
-def _libmvec(lanes: int, features: frozenset[str]) -> dict[str, Function]:
-    """What libmvec has, at this many lanes or half of them."""
-    widths = [w for w, (_, feature) in _ISA.items() if w in (lanes, lanes // 2) and feature in features]
-    if not widths or platform.machine() not in ("x86_64", "AMD64"):
+def _libmvec(lanes: int, features: frozenset[str]) -> dict[str, str]:
+    """What libmvec has, at this many lanes."""
+    letter, feature = _ISA.get(lanes, ("", ""))
+    if feature not in features or platform.machine() not in ("x86_64", "AMD64"):
         return {}
     try:
         # Global, so that code compiled later finds the functions in this process.
         library = ctypes.CDLL("libmvec.so.1", mode=ctypes.RTLD_GLOBAL)
     except OSError:
         return {}
-    width = widths[0]
-    prefix = f"_ZGV{_ISA[width][0]}N{width}"
+    prefix = f"_ZGV{letter}N{lanes}"
     names = {op: f"{prefix}v_{op}" for op in _UNARY} | {op: f"{prefix}vv_{op}" for op in _BINARY}
-    return {op: Function(name, width) for op, name in names.items() if hasattr(library, name)}
+    return {op: name for op, name in names.items() if hasattr(library, name)}
 
 
 @cache

@@ -155,5 +155,5 @@ class _Points:
         move = self.moves(k, self.gap[:, :-1])
         self.v[:, :-1] += np.where(np.isfinite(move).all(axis=1)[:, None], move, 0.0)
         self.look(k)
-        lost = ~(self.missed < OUTSIDE)
+        lost = np.flatnonzero(~(self.missed < OUTSIDE))
         self.v[lost] = before[lost]

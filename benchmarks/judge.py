@@ -118,7 +118,7 @@ def sow() -> None:
     spring = la.Term(lambda q, v: -0.3456 * (q[1] - q[0]) ** 2 - 0.1 * q[0] ** 4, over=[(k, k + 1) for k in range(400)])
     for method in ("simpson", "stormer-verlet", "P2N2Q4Gau"):
         total = la.Lagrangian.sum([mass, spring], n=401)
-        la.integrate(total, method, np.sin(np.arange(401)), np.zeros(401), h=0.1, steps=2, threads=2).energy()
+        la.integrate(total, method, np.sin(np.arange(401)), np.zeros(401), h=0.1, steps=2).energy()
     la.integrate(la.Quadratic(np.eye(3), 1.7 * np.eye(3)), "simpson", np.ones(3), np.zeros(3), h=0.1, steps=2)
 
 

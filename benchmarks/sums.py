@@ -3,7 +3,7 @@
     python benchmarks/sums.py [--quick]
 
 FPUT chains from 10³ to 10⁶ masses against fput.c; 1,000 bodies against REBOUND's leapfrog, and P8N8Q16Gau against its
-IAS15 over a crossing time (where rebound is installed); one thread and two; chains of rods in angles and as terms with
+IAS15 over a crossing time (where rebound is installed); chains of rods in angles and as terms with
 constraints; and the cost of a stiff step.
 Prints tables in Markdown.
 """
@@ -56,12 +56,12 @@ def per_step(run: Callable[[int], la.Path], steps: int, repeats: int) -> tuple[f
 
 
 def moving(n: int, method: str) -> Callable[..., la.Path]:
-    """A function (steps, threads): a run of the chain of fput.c from its start."""
+    """A function of the number of steps: a run of the chain of fput.c from its start."""
     system, k = fput(n), np.arange(n)
     q0 = 0.5 * np.sin(np.pi * 300 * (k + 1) / (n + 1)) + 0.2 * np.sin(0.37 * k)
 
-    def run(steps: int, threads: int = 1) -> la.Path:
-        return la.integrate(system, method, q0, np.zeros(n), h=0.1, steps=steps, every=steps, threads=threads)
+    def run(steps: int) -> la.Path:
+        return la.integrate(system, method, q0, np.zeros(n), h=0.1, steps=steps, every=steps)
 
     return run
 
@@ -129,7 +129,7 @@ def bodies(quick: bool) -> None:
 
     def run(steps: int) -> la.Path:
         start = {"q0": ball.q0, "p0": ball.p0, "h": 1e-3}
-        return la.integrate(ball.system, "stormer-verlet", **start, steps=steps, every=steps, threads=1)
+        return la.integrate(ball.system, "stormer-verlet", **start, steps=steps, every=steps)
 
     ours, _, _ = per_step(run, steps, 3)
     print("\n| 1,000 bodies, all pairs | ms a step |\n|---|---|")
@@ -160,7 +160,7 @@ def bodies(quick: bool) -> None:
     for h in (0.04, 0.02, 0.01, 0.005):
         clock = time.process_time()
         start = {"q0": ball.q0, "p0": ball.p0, "h": h}
-        path = la.integrate(ball.system, "P8N8Q16Gau", **start, t_end=crossing, every=10**6, threads=1)
+        path = la.integrate(ball.system, "P8N8Q16Gau", **start, t_end=crossing, every=10**6)
         spent, E = time.process_time() - clock, path.energy()
         print(f"| P8N8Q16Gau, h = {h} | {spent:.1f} | {abs(E[-1] / E[0] - 1):.1e} |")
     sim = simulation("ias15")
@@ -171,49 +171,6 @@ def bodies(quick: bool) -> None:
     sim.serialize_particle_data(xyz=x, vxvyvz=v)  # REBOUND's own energy knows nothing of softening
     E = [ball.system.energy(q, (m[:, None] * w).ravel()) for q, w in ((ball.q0, V), (x.ravel(), v))]
     print(f"| REBOUND, IAS15 | {spent:.1f} | {abs(E[1] / E[0] - 1):.1e} |")
-
-
-def memory(program: Path, n: int, tries: int) -> tuple[float, float]:
-    """ns per mass of a pass over the arrays of a Störmer–Verlet step with next to no arithmetic, by one thread and two:
-    what memory allows.
-    """
-    found = subprocess.run([str(program), str(n), str(tries)], check=True, capture_output=True, text=True)
-    one, two = map(float, found.stdout.split())
-    return one / n * 1e9, two / n * 1e9
-
-
-def threads(quick: bool) -> None:
-    """One thread and two by the clock, taking turns; the least of many short runs, since others use the machine. Beside
-    them what memory gives to one thread and to two (stream.c), in the same turns.
-    """
-    print("\n| FPUT, clock, ns per mass and step | masses | one thread | two threads | ratio |\n|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as folder:
-        program = Path(folder) / "stream"
-        command = ["cc", "-O3", "-march=native", "-pthread", str(HERE / "stream.c"), "-o", str(program)]
-        subprocess.run(command, check=True)
-        for n in (10**5, 10**6):
-            _threads_of(n, 10 if quick else 60, program)
-
-
-def _threads_of(n: int, turns: int, program: Path) -> None:
-    passes = {1: np.inf, 2: np.inf}
-    for method in ("stormer-verlet", "simpson"):
-        steps = max(8, (5 * 10**7 if method == "stormer-verlet" else 2 * 10**6) // n)
-        run, least = (
-            moving(n, method),
-            {(threads, count): np.inf for threads in (1, 2) for count in (steps // 8, steps)},
-        )
-        run(1)
-        for _ in range(turns):
-            for threads, count in least:
-                clock = time.perf_counter()
-                run(count, threads)
-                least[threads, count] = min(least[threads, count], time.perf_counter() - clock)
-            found = memory(program, n, 4)
-            passes = {count: min(passes[count], spent) for count, spent in zip((1, 2), found, strict=True)}
-        one, two = ((least[k, steps] - least[k, steps // 8]) / (steps - steps // 8) / n * 1e9 for k in (1, 2))
-        print(f"| {method} | {n:,} | {one:.2f} | {two:.2f} | {one / two:.2f} |", flush=True)
-    print(f"| memory alone | {n:,} | {passes[1]:.2f} | {passes[2]:.2f} | {passes[1] / passes[2]:.2f} |", flush=True)
 
 
 def hanging(count: int) -> tuple[la.Lagrangian, np.ndarray, np.ndarray]:
@@ -274,7 +231,7 @@ def stiff() -> None:
 
         def run(steps: int) -> la.Path:
             v0 = np.zeros(n)  # noqa: B023
-            return la.integrate(system, "P2N2Q4Gau", q0=q0, v0=v0, h=0.1, steps=steps, every=steps, threads=1)  # noqa: B023
+            return la.integrate(system, "P2N2Q4Gau", q0=q0, v0=v0, h=0.1, steps=steps, every=steps)  # noqa: B023
 
         cost, spent, _ = per_step(run, 20, 1)
         print(f"| | {n:,} | {cost * 1e3:.2f} | {spent:.1f} |")
@@ -286,7 +243,6 @@ def main() -> None:
     given = parser.parse_args()
     first_step()  # first, since the memory of a process counts what its parent had
     chains(given.quick)
-    threads(given.quick)
     bodies(given.quick)
     links(given.quick)
     stiff()

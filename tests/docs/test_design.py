@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "design.md"
-PACKAGES = ("numbers", "step", "backends", "backends/fused", "backends/loops", "flint", "engine")
+PACKAGES = ("step", "engine", "flint")
 BLOCK = re.compile(r"(<!-- modules -->\n\n)(.*?)(\n<!-- end -->)", re.DOTALL)
 
 

@@ -150,7 +150,7 @@ class Form:
 
     def begin(self) -> Program | None:
         """What trajectories begin with that have not started: uniform motion as the prediction of the first step."""
-        raise NotImplementedError
+        return None
 
     def began(
         self, x: Mapping[str, FloatArray], t: float, q: FloatArray, p: FloatArray, h: float, params: FloatArray

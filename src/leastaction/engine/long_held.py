@@ -26,9 +26,10 @@ from numpy.typing import NDArray
 from leastaction.engine.form import Blocks
 from leastaction.engine.increment_tables import inverse_of
 from leastaction.engine.long_steps import Eliminated, FloatArray, LongSteps, MassChord, ShiftedChord, two_sum
+from leastaction.engine.verdict import STALLED
 from leastaction.kernel.elimination import Assemble, Factor, Permuted, SolveOne
 from leastaction.kernel.script import Each, Once, Operation, Place, Repeat, Script, When, Zero
-from leastaction.program import dot
+from leastaction.program import Value, dot
 from leastaction.step.form import samples, stencils
 from leastaction.step.independence import INDEPENDENT, probe
 from leastaction.step.rows import Row, Table, total
@@ -36,6 +37,8 @@ from leastaction.step.rows import Row, Table, total
 ENOUGH = 2.0**-50  # a change of the velocity so small, in parts of what it is summed from, changes nothing any more …
 ROUNDING = 1e-7  # … and one of this size that gets no smaller is rounding
 MOST_ITERATIONS = 50.0
+ROUGH = 2.0**-50  # rounding of coordinates where g is as rough as they are …
+PATIENT = 20.0  # … and after so many iterations any increment that is STALLED is rounding
 
 
 @dataclass(frozen=True)
@@ -187,6 +190,16 @@ class LongHeld(LongSteps):
         reads = {"held": self.multipliers, "solved": way.held}
         return [self.each_held(build, reads, held=self.multipliers, given=self.reaction.by)]
 
+    def _rounding(self, x: Any, scale: Sequence[Value]) -> dict[str, Value]:
+        """Increments of a chord that goes back and forth do not shrink evenly: at first only those count as rounding
+        that are as small as that of coordinates, then larger ones.
+        """
+        rough, *more = [q / unit * ROUGH for q, unit in zip(x["places"], scale, strict=True)]
+        for own in more:
+            rough = rough.op("max", own)
+        k = x["iterations"][0]
+        return {"stalled": (k > PATIENT).where(STALLED, (rough * (k * k)).op("min", STALLED))}
+
     # ---- the end of a step
 
     def _settle(self) -> list[Operation]:
@@ -230,13 +243,17 @@ class LongHeld(LongSteps):
         """How near constraints are to depending on each other."""
         end, lengths, x = self.end, self.lengths, self.end.x
 
+        def light(rows: Any, x: Any) -> Any:
+            heavy = abs(x["mass"][0])
+            return {"by": [(heavy > 0.0).where(1.0 / heavy, 0.0)]}
+
         def length(rows: Any, x: Any) -> Any:
             found = x["g"][0].op("sqrt")
             return {"length": [found], "right": [x["probe"][0] * found]}
 
         return [
             end.weighed,
-            self.each(lambda rows, x: {"by": [1.0 / abs(x["mass"][0])]}, {"mass": self.weight}, by=lengths.by),
+            self.each(light, {"mass": self.weight}, by=lengths.by),
             *lengths.operations,
             Zero(x.only(0), self.count * self.lanes),
             self.each_held(length, {"g": lengths.g, "probe": self.probe}, length=self.sine, right=x.only(1)),
@@ -254,12 +271,13 @@ class LongHeld(LongSteps):
         def moved(rows: Any, x: Any) -> Any:
             dv, heavy = x["solved"][0], abs(x["mass"][0]).op("sqrt")
             v = x["v"][0] + dv
-            light = (heavy > 0.0).where(abs(x["p"][0]) / heavy, 0.0)
+            light = (heavy > 0.0).where((abs(x["p"][0]) + abs(x["pushed"][0])) / heavy, 0.0)
             return {"v": [v] * 3, "largest": [heavy * abs(dv), (heavy * abs(v)).op("maximum", light)]}
 
         reads = {"p": self.place("p"), "pushed": self.pushed, "m": ending.f}
         right = self.each(lambda rows, x: {"right": [x["pushed"][0] + (x["p"][0] - x["m"][0])]}, reads, right=x.only(0))
-        reads = {"solved": x.only(0), "v": self.speed, "p": self.place("p"), "mass": self.weight}
+        reads = {"solved": x.only(0), "v": self.speed, "p": self.place("p"), "mass": self.weight,
+                 "pushed": self.pushed}  # fmt: skip
         writes = {"v": _joined([self.speed, ending.by, self.end.middle.v]), "largest": self.settled.only(1, 2)}
         return [
             *ending.operations, right,

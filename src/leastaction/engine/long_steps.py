@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 from leastaction.engine.form import FADING, LONGEST, RESOLVED, SHORTEST, SINGLE, Blocks, Form, Lying
 from leastaction.engine.increment_tables import held_of, inverse_of, middle_of, shifts_of
 from leastaction.engine.rescue import Rescue
-from leastaction.engine.verdict import PATIENCE, TINY, ruled
-from leastaction.kernel import native_lanes
+from leastaction.engine.verdict import PATIENCE, STALLED, TINY, ruled
+from leastaction.kernel import Native, native_lanes
 from leastaction.kernel.elimination import Assemble, Factor, Matrix, Permuted, Profile, SolveLanes, SolveOne, profile
 from leastaction.kernel.guarded import guarded
 from leastaction.kernel.script import Each, Once, Operation, Place, Python, Script, When
@@ -114,6 +114,11 @@ class Scripted(Protocol):
         """Whether the mass depends on v; asked with constraints."""
         ...
 
+    @property
+    def hollow(self) -> bool:
+        """Whether the diagonal of the mass has zeros; asked with constraints."""
+        ...
+
     def held(self, form: Any, name: str, times: Sequence[int]) -> Any:
         """What constraints give at points (`long_held.Held`)."""
         ...
@@ -151,6 +156,7 @@ class Work:
     blocks: dict[str, tuple[int, int]] = field(default_factory=dict)
     slots: int = 0
     kept: dict[int, NDArray[Any]] = field(default_factory=dict)
+    natives: list[tuple[int, Native, int]] = field(default_factory=list)
 
     def block(self, name: str, size: int) -> int:
         begin = self.end
@@ -172,6 +178,20 @@ class Work:
         self.kept[self.slots] = table
         self.slots += 1
         return self.slots - 1
+
+    def native(self, native: Native) -> int:
+        """A slot for the address of a compiled Program; what it works with has its address in the next one."""
+        if all(other is not native for _, other, _ in self.natives):
+            self.natives.append((self.slot(2), native, self.block("", native.work)))
+        return next(slot for slot, other, _ in self.natives if other is native)
+
+    def fill(self, work: FloatArray) -> None:
+        """Write the addresses."""
+        slots = work.view(np.int64)
+        for slot, table in self.kept.items():
+            slots[slot] = table.ctypes.data
+        for slot, native, room in self.natives:
+            slots[slot : slot + 2] = native.address, work.ctypes.data + 8 * room
 
     def slot(self, count: int) -> int:
         self.slots += count
@@ -413,7 +433,8 @@ class LongSteps(Form):
                 found["middle v"] = [dot(speed.tolist(), z) / x["h"][0]]
             if K:
                 return found | {"largest": self.split([size(z), abs(x["q"][0])], x)}
-            return found | {"scale": [self._clamped(size(z), x["length"][0], abs(x["q"][0]))]}
+            scale = self._clamped(size(z), x["length"][0], abs(x["q"][0]))
+            return found | {"scale": [scale], "largest": [abs(x["q"][0]) / scale]}
 
         reads = {"memory": self.place("memory"), "choice": self.place("choice"), "q": self.place("q"),
                  "lost": self.place("carry", 1), "h": self.place("h"), **self.judging}  # fmt: skip
@@ -421,14 +442,14 @@ class LongSteps(Form):
         if middle:
             writes |= {"middle q": way.middle.q, "middle v": way.middle.v}
         if not K:
-            each = self.each(build, reads, scale=self.place("scale"), **writes)
+            each = self.each(build, reads, scale=self.place("scale"), largest=self.sizes(3, 1), **writes)
             return [*self._given(), each, *self._foreseen(way)]
 
         def scales(rows: Any, x: Any) -> Any:
             tops, places = x["most"][:K], x["most"][K:]
             return {"scale": [self._clamped(a, b, q) for a, b, q in zip(tops, x["length"], places, strict=True)]}
 
-        most = self.sizes(0, 2)
+        most = Place("work", self.sizes(0, 1).begins + self.sizes(3, 1).begins)
         once = self.once(scales, {"most": most, "length": self.place("length")}, scale=self.place("scale"))
         return [*self._given(), self.each(build, reads, largest=most, **writes), once, *self._foreseen(way)]
 
@@ -572,22 +593,26 @@ class LongSteps(Form):
         broken = self.way(hard).broken if first and self.way(hard) is not None else ()
 
         def build(rows: Any, x: Any) -> Any:
+            extra: dict[str, Any]
             if not K:
-                sizes, extra = x["sizes"], {}
+                sizes, extra = x["sizes"], self._rounding(x, [rows.B.number(1.0)])
             else:
                 moves, places = x["sizes"][:K], x["sizes"][K:]
                 scale = [x["started"][0].where(a, a.op("max", b).op("max", TINY))
                          for a, b in zip(x["scale"], moves, strict=True)]  # fmt: skip
                 extra = {"scale": scale}
                 sizes = [_over([a / b for a, b in zip(y, scale, strict=True)]) for y in (moves, places)]
-            found = ruled(x, *sizes, first=first, patience=PATIENCE)
+                extra |= self._rounding(x, scale)
+            found = ruled(x, *sizes, first=first, patience=PATIENCE, stalled=extra.pop("stalled", STALLED))
             for flag in x["broken"]:
                 found["failed"] = [found["failed"][0] | flag]
                 found["going"] = [found["going"][0] & ~flag]
             return found | extra | {"stale": [rows.B.number(stale)]}
 
         flags = Place("work", tuple(place.begins[0] for place in broken))
-        reads = {"sizes": self.sizes(0, 2), "broken": flags} | ({"scale": self.place("scale")} if K else {})
+        reads = {"sizes": self.sizes(0, 2), "broken": flags, "places": self.sizes(3, 1)} | (
+            {"scale": self.place("scale")} if K else {}
+        )
         return self.once(build, reads, stale=self.place("stale"), **({"scale": self.place("scale")} if K else {}))
 
     def _again(self) -> list[Operation]:
@@ -695,6 +720,10 @@ class LongSteps(Form):
         )
         return [here, *self.how.around(self, one, last, two), done]
 
+    def _rounding(self, x: Any, scale: Sequence[Value]) -> dict[str, Value]:
+        """Where it is known: the size below which increments that shrink no more are rounding, `stalled`."""
+        return {}
+
     # ---- from Python
 
     def put(self, x: Mapping[str, FloatArray], lane: int, z: FloatArray, impulse: FloatArray, h: float) -> None:
@@ -718,8 +747,7 @@ class LongSteps(Form):
             return old
         found = guarded((self.work.end,), "work")
         slots, key = found.view(np.int64), id(found)
-        for slot, table in self.work.kept.items():
-            slots[slot] = table.ctypes.data
+        self.work.fill(found)
         for slot, native in self.functions:
             slots[slot] = ctypes.cast(native, ctypes.c_void_p).value or 0
         kept = self.how.fill(self, found, params)
@@ -807,7 +835,11 @@ class Eliminated:
 
     @cached_property
     def wide(self) -> bool:
-        """Whether a profile takes so many products that SuperLU, which orders by least degree, is faster."""
+        """Whether a profile takes so many products that SuperLU, which orders by least degree, is faster; or where
+        multipliers stand beside a mass whose diagonal has zeros, which SuperLU pivots around.
+        """
+        if self.n > self.form.n and self.form.how.hollow:
+            return True
         widths = (self.profile.last - np.arange(self.n)).astype(float)
         return float(widths @ widths) > MOST_PRODUCTS
 

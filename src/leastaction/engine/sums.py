@@ -137,6 +137,11 @@ class Summed:
         """Whether the mass depends on v."""
         return any(summand.node.depends("m_v", "v") for summand in self.sums.summands)
 
+    @property
+    def hollow(self) -> bool:
+        """Whether the diagonal of the mass has zeros: a term alone does not tell."""
+        return False
+
     @cached_property
     def masses(self) -> Blocks:
         """The mass, and beside it G and Gᵀ."""

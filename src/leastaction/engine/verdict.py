@@ -76,9 +76,11 @@ def judged(
 
 def ruled(
     x: Mapping[str, Sequence[Value]], size: Value, reach: Value, *, first: bool, patience: int, squares: bool = False,
-    corrected: bool = False, lands: bool = False,
+    corrected: bool = False, lands: bool = False, stalled: Any = STALLED,
 ) -> dict[str, list[Any]]:  # fmt: skip
-    """The rule alone, of the size of an increment and of the whole step, in scales."""
+    """The rule alone, of the size of an increment and of the whole step, in scales, and of the size at which increments
+    that shrink no more are rounding.
+    """
     one, sound = size.B.number(1.0), (size < FAR) & (reach < FAR)
     if first:
         solved, slow, rate, nearest = size <= NEGLIGIBLE, size < 0.0, one, (size <= NEAR).where(0.0, 1.0)
@@ -89,7 +91,7 @@ def ruled(
         hidden = (size <= ROUNDING).where(size.op("min", before * least), size)
         factor = rate * rate if squares or lands else (k < 1.5).where(rate * rate, rate) if corrected else rate
         left = hidden * factor
-        solved = (left <= NEGLIGIBLE) | ((now > 0.5) & (size <= STALLED))
+        solved = (left <= NEGLIGIBLE) | ((now > 0.5) & (size <= stalled))
         nearest = x["nearest"][0].op("min", rate)
         most = (k < 2.5).where(SLOW, SLOWER)
         hopeless = (left * power(factor, patience) > NEGLIGIBLE) & (k > 1.5)
@@ -97,7 +99,7 @@ def ruled(
         waking = ~x["started"][0] & (k < WAKING)
         slow = (size > STALLED) & ((now > most) | hopeless) & ~waking
         solved = solved & (nearest <= TRUST)
-        slow = slow | ((now > 0.5) & (size <= STALLED) & ~solved)
+        slow = slow | ((now > 0.5) & (size <= stalled) & ~solved)
     failed = ~sound | (slow & ~solved)
     return {
         "going": [~failed & ~solved],

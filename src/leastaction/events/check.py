@@ -1,4 +1,4 @@
-"""What the loops ask after every step: could an event lie in it?
+"""What native code asks after every step: could an event lie in it?
 
 With x = 2τ − 1 ∈ [−1, 1] the polynomial of a step is q(x) = Σ_j a_j x^j, so that
 

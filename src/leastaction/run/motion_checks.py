@@ -59,7 +59,7 @@ VARIED = 4.0  # times the least (M⁻¹)_jj of a sample: where none is larger, n
 SAMPLE = 16  # states
 MOST = 2**17  # the most states of a trajectory that are compared, over n²
 WORST = 8  # steps that are done again, at most; of states stored after every few steps the intervals …
-AGAIN = 1024  # … with so many steps in all, at most
+AGAIN = 1024  # … with so many steps in all, at most: none, where states are stored more seldom
 
 
 class Loss(NamedTuple):
@@ -280,7 +280,7 @@ def _unresolved(
     change = np.nan_to_num(np.abs(np.diff(np.log(_inverse(plan, states, values)), axis=0)), posinf=np.inf)
     largest = change.max(axis=1)
     largest[1:-1] = np.maximum(largest[1:-1], np.maximum(largest[:-2], largest[2:]) * (largest[1:-1] > 0))
-    order = np.argsort(-largest, kind="stable")[: max(1, min(WORST, AGAIN // every))]
+    order = np.argsort(-largest, kind="stable")[: min(WORST, AGAIN // every)]
     for k in np.sort(order[largest[order] > np.log(CHANGE)]).tolist():
         t = plan.t0 + (begun + k * every) * plan.h
         if every > 1:

@@ -1,4 +1,4 @@
-"""How a step, or a trajectory, ended: numbers that the native loops and Python share."""
+"""How a step, or a trajectory, ended: numbers that native code and Python share."""
 
 from __future__ import annotations
 

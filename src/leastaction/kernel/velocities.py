@@ -153,7 +153,7 @@ class _Points:
         self.look(k)
         before = self.v.copy()
         move = self.moves(k, self.gap[:, :-1])
-        self.v[:, :-1] += np.where(np.isfinite(move).all(axis=1)[:, None], move, 0.0)
+        self.v[:, :-1] += np.where(np.isfinite(move).all(axis=1, keepdims=True), move, 0.0)
         self.look(k)
         lost = np.flatnonzero(~(self.missed < OUTSIDE))
         self.v[lost] = before[lost]

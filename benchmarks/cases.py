@@ -360,11 +360,11 @@ def all_cases() -> list[Case]:
         C("impacts: double pendulum, Simpson", usual, "simpson", 0.01, with_(events={"w": la.Impact(wall)})),
         C("Yoshida of Verlet, Hénon–Heiles", henon, lambda: la.compose("verlet", "yoshida"), 0.05, quick=True),
         C("Suzuki of Simpson, double pendulum", usual, lambda: la.compose("simpson", "suzuki"), 0.02),
-        C("lattice of 1,000, Störmer–Verlet", lattice(1000), "stormer-verlet", 0.1, with_(threads=1), quick=True),
-        C("lattice of 1,000, Simpson", lattice(1000), "simpson", 0.1, with_(threads=1), quick=True),
-        C("lattice of 10⁵, Störmer–Verlet", lattice(10**5), "stormer-verlet", 0.1, with_(threads=1)),
-        C("lattice of 10⁵, Simpson", lattice(10**5), "simpson", 0.1, with_(threads=1)),
-        C("300 bodies, Störmer–Verlet", bodies(300), "stormer-verlet", 1e-3, with_(threads=1)),
+        C("lattice of 1,000, Störmer–Verlet", lattice(1000), "stormer-verlet", 0.1, quick=True),
+        C("lattice of 1,000, Simpson", lattice(1000), "simpson", 0.1, quick=True),
+        C("lattice of 10⁵, Störmer–Verlet", lattice(10**5), "stormer-verlet", 0.1),
+        C("lattice of 10⁵, Simpson", lattice(10**5), "simpson", 0.1),
+        C("300 bodies, Störmer–Verlet", bodies(300), "stormer-verlet", 1e-3),
         C("M and K, n = 100, P3", linear(100), gauss(3), 0.1),
         C("32 digits: double pendulum, Simpson", usual, "simpson", 0.01, with_(digits=32), quick=True),
         C("32 digits: Kepler, P8", kepler, gauss(8), 0.2, with_(digits=32)),
@@ -380,5 +380,4 @@ def in_lanes(case: Case) -> list[Case]:
     """The case with 16 and with 64 trajectories side by side; none of a case that has no lanes of its own."""
     if case.lanes or case.call or "digits" in case.options(1) or "of 10⁵" in case.name:
         return []
-    options = lambda steps: {k: v for k, v in case.options(steps).items() if k != "threads"}  # noqa: E731
-    return [replace(case, name=f"{case.name}, {count} lanes", lanes=count, options=options) for count in (16, 64)]
+    return [replace(case, name=f"{case.name}, {count} lanes", lanes=count) for count in (16, 64)]

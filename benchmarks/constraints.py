@@ -87,9 +87,7 @@ def against_line(h: float, theirs: float, end, miss: str) -> None:
     lanes, steps = 64, MANY // 50
     q0 = np.array([places(0.3 + 0.001 * k, 0.2) for k in range(lanes)])
     both = seconds(
-        lambda: la.ensemble(
-            PLANE, "stormer-verlet", q0=q0, v0=np.zeros((lanes, 4)), h=h, steps=steps, every=steps, threads=1
-        )
+        lambda: la.ensemble(PLANE, "stormer-verlet", q0=q0, v0=np.zeros((lanes, 4)), h=h, steps=steps, every=steps)
     )
     print(f"   h = {h:g}: C by hand {1e6 * theirs / MANY:.3f}, |g| = {miss}")
     print(f"   leastaction {1e6 * ours / MANY:.3f}, × {ours / theirs:.2f}, |g| = {g:.1e}; apart by {apart:.1e}")

@@ -21,7 +21,6 @@ import numpy as np
 from measured import table
 
 import leastaction as la
-from leastaction.backends import built
 from leastaction.run.drive import at_work, prepare
 from leastaction.run.plan import plan_run
 from leastaction.run.standing import Standing
@@ -219,11 +218,10 @@ def child(*arguments: str, cache: str) -> str:
 
 
 def cost_against_size() -> None:
-    """Chains of pendulums, each with a cache that holds the loops but not the chain."""
+    """Chains of pendulums, each with an empty cache."""
     rows = []
     for n in (2, 5, 10, 20, 50):
         with tempfile.TemporaryDirectory() as cache:
-            child("--chain", "1", cache=cache)
             first, step, code, size = map(float, child("--chain", str(n), cache=cache).split())
             rows.append([str(n), f"{first:.2f}", f"{step:.1f}", f"{code:.0f}", f"{size:.0f}"])
     header = [
@@ -276,7 +274,6 @@ def startup(repeats: int) -> None:
                     "first 1,000 steps, empty cache": emptied(__file__, "--startup"),
                 },
             )
-            times["the same, loops not built either"] = emptied(__file__, "--startup", "--translate")()
     table(
         "start-up",
         "Start-up, seconds of processor time, whole processes",
@@ -290,13 +287,10 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer repeats")
     parser.add_argument("--chain", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--startup", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--translate", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.chain:
         chain_child(options.chain)
     elif options.startup:
-        if options.translate:
-            built.find = lambda name, key: None
         startup_child()
     else:
         repeats = 3 if options.quick else 9

@@ -3,7 +3,6 @@
 import gc
 import itertools
 import os
-import shutil
 import stat
 import subprocess
 import sys
@@ -14,15 +13,13 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.backends import built, native
 from leastaction.kernel import cache, compile_program
 from leastaction.kernel import compile as compile_module
 from leastaction.program import Program
 from leastaction.step.stepper import Start
 from native import evaluate
-from processes import printed_by
 
-# A run that needs a kernel of its own and native loops, and prints every bit of its result.
+# A run, which prints every bit of its result.
 CODE = """
 import leastaction as la
 system = la.Lagrangian(lambda q, v: 0.5 * v @ v + 0.1 * q[0] * v[1] - 0.25 * (q @ q) ** 2, n=2)
@@ -49,31 +46,9 @@ def run_four_at_once(folder):
 
 
 @pytest.fixture(scope="module")
-def loops():
-    """The entries of the native loops, which take seconds to make, from the cache these tests run with."""
-    found = {}
-    load = cache.load
-
-    def record(name):
-        found[name] = payload = load(name)
-        return payload
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cache, "load", record)
-        for name in ("run.run", "points.evaluate", "points.velocities"):
-            native.loop(name)
-            native.loop.__wrapped__(name)
-    return {name: payload for name, payload in found.items() if payload is not None}
-
-
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory, loops):
-    """A cache with the loops, filled by four processes that started at once without kernels; and their answer."""
+def filled(tmp_path_factory):
+    """A cache that four processes have filled, which started at once; and their answer."""
     folder = tmp_path_factory.mktemp("cache")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LEASTACTION_CACHE", str(folder))
-        for name, payload in loops.items():
-            cache.store(name, payload)
     return folder, run_four_at_once(folder)
 
 
@@ -81,10 +56,10 @@ def entries(folder):
     return sorted(path for path in folder.iterdir() if path.name != cache.LOOKED)
 
 
-def test_processes_starting_at_once_share_a_cache(filled, loops):
+def test_processes_starting_at_once_share_a_cache(filled):
     """All give the same bits, and leave whole entries and nothing else behind."""
     folder, answer = filled
-    assert len(entries(folder)) > len(loops) and all(len(path.name) == 64 for path in entries(folder))
+    assert entries(folder) and all(len(path.name) == 64 for path in entries(folder))
     before = {path: path.stat().st_mtime_ns for path in entries(folder)}
     assert run(folder) == answer
     assert {path: path.stat().st_mtime_ns for path in entries(folder)} == before  # nothing was made again
@@ -92,7 +67,7 @@ def test_processes_starting_at_once_share_a_cache(filled, loops):
 
 @pytest.mark.slow
 def test_processes_starting_at_once_with_an_empty_cache(filled, tmp_path):
-    """The loops too are made by four processes at once; then every entry is damaged, and the bits stay the same."""
+    """Every entry is damaged, and the bits stay the same."""
     assert run_four_at_once(tmp_path) == filled[1]
     for path in entries(tmp_path):
         path.write_bytes(flip(path.read_bytes()))
@@ -138,10 +113,10 @@ def test_damaged_entries_are_not_believed(damage, tmp_path, monkeypatch):
     assert cache.load("entry") == b"payload" * 100
 
 
-def test_damaged_kernels_are_compiled_again(filled, loops):
+def test_damaged_kernels_are_compiled_again(filled):
     """Every kernel of the cache damaged, each in its way, and the answer is the same to the bit."""
     folder, answer = filled
-    kernels = [path for path in entries(folder) if path.name not in loops]
+    kernels = entries(folder)
     assert len(kernels) >= 3
     whole = {path: path.read_bytes() for path in kernels}
     damages = [truncate, empty, flip, flip_checksum, extend, foreign]
@@ -182,47 +157,6 @@ def test_key_depends_on_every_part():
     assert cache.key("ab", "c") == cache.key("ab", "c")
 
 
-def test_loops_are_made_again_when_their_text_changes(monkeypatch):
-    """The key of a loop holds the text of all loops and of their layout, and the compilers' versions."""
-    keys = []
-    monkeypatch.setattr(native, "compile_object", lambda text, symbol, key: keys.append(key))
-    native.compiled("composed.run")
-    source = native._TEXTS
-    monkeypatch.setattr(native, "_TEXTS", source + "\n# changed")
-    native.compiled("composed.run")
-    native.compiled("run.run")
-    assert len(set(keys)) == 3
-    for file in ("layout.py", "records.py", "loops/solver.py", "loops/run.py", "../step/verdict.py"):
-        with open(os.path.join(os.path.dirname(native.__file__), file), encoding="utf-8") as text:
-            assert text.read() in source
-
-
-def test_a_process_goes_on_with_the_loops_it_began_with(tmp_path):
-    """The files of the package change after a process has imported them, as by an update: loops of the new text would
-    not know the layout of the memory that Python has. The process takes the loops of its own text, and makes no others.
-    """
-    if not built.find("run.run", native.source("run.run")):
-        pytest.skip("the loops of this tree are not built: make setup")
-    ignored = shutil.ignore_patterns("__pycache__", "viewer", "lab", "papers")
-    shutil.copytree(os.path.dirname(la.__file__), tmp_path / "leastaction", ignore=ignored)
-    code = """
-import pathlib, sys, leastaction as la
-from leastaction.backends import native
-with open(pathlib.Path(native.__file__).parent / "loops" / "run.py", "a") as file:
-    file.write("# an update\\n")
-system = la.Lagrangian(lambda q, v: 0.5 * v @ v - 0.5 * q @ q, n=1)
-path = la.integrate(system, "simpson", [1.0], v0=[0.0], h=0.1, steps=9)
-assert "numba" not in sys.modules, "loops of the new text were made"
-try:
-    native.compiled("run.run")
-except RuntimeError as error:
-    print(error)
-"""
-    known = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
-    said = printed_by(code, PYTHONPATH=known, LEASTACTION_CACHE=str(tmp_path / "cache"))
-    assert "start Python again" in said
-
-
 def test_kernels_of_another_processor_are_not_used(monkeypatch):
     """Compiler and processor are part of a kernel's key."""
     assert compile_module.llvm.get_host_cpu_name() in compile_module.fingerprint()
@@ -234,65 +168,6 @@ def test_kernels_of_another_processor_are_not_used(monkeypatch):
         monkeypatch.setattr(compile_module, "fingerprint", lambda processor=processor: processor)
         compile_module._linked(lambda: text, "kernel", key="k", effort=compile_module.BEST)
     assert len(set(names)) == 2
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A folder for loops that come with the package."""
-    monkeypatch.setattr(built, "FOLDER", tmp_path)
-    monkeypatch.setattr(built, "processor_kind", lambda: "x86-64-v3")
-    built._read.cache_clear()
-    yield tmp_path
-    built._read.cache_clear()
-
-
-def test_loops_come_with_the_package(folder):
-    assert built.find("run.run", "text") is None
-    built.keep("run.run", "text", b"\x00code\n\n")
-    built._read.cache_clear()
-    assert built.find("run.run", "text") == (b"\x00code\n\n", compile_module.compiler())
-    assert built.find("run.run", "another text") is None
-    assert built.find("rk4.run", "text") is None
-
-
-def test_damaged_or_foreign_loops_are_not_used(folder, monkeypatch):
-    built.keep("run.run", "text", b"code")
-    (file,) = folder.iterdir()
-    whole = file.read_bytes()
-    for k in range(0, len(whole), 7):
-        file.write_bytes(whole[:k] + bytes([whole[k] ^ 1]) + whole[k + 1 :])
-        built._read.cache_clear()
-        assert built.find("run.run", "text") is None
-    file.write_bytes(whole)
-    for kind in ("x86-64-v4", "native"):
-        monkeypatch.setattr(built, "processor_kind", lambda kind=kind: kind)
-        built._read.cache_clear()
-        assert built.find("run.run", "text") is None
-    monkeypatch.setattr(built, "processor_kind", lambda: "x86-64-v3")
-    monkeypatch.setattr(built, "target_triple", lambda: "another system")
-    built._read.cache_clear()
-    assert built.find("run.run", "text") is None
-
-
-def test_a_first_run_needs_no_translation_where_the_loops_are_built(tmp_path):
-    """Numba is not even imported."""
-    ready = all(built.find(name, native.source(name)) for name in ("run.run", "points.evaluate", "points.velocities"))
-    if not ready:
-        pytest.skip("the loops of this tree are not built: make setup")
-    code = """
-import sys, leastaction as la
-system = la.Lagrangian(lambda q, v: 0.5 * v @ v - 0.5 * q @ q, n=1)
-path = la.integrate(system, "simpson", [1.0], v0=[0.0], h=0.1, steps=9)
-assert "numba" not in sys.modules and len(path.t) == 10
-"""
-    printed_by(code, LEASTACTION_CACHE=str(tmp_path))
-
-
-def test_results_name_the_compiler_of_foreign_loops(monkeypatch):
-    monkeypatch.setattr(built, "find", lambda name, key: built.Built(b"", "an older compiler"))
-    assert native.fingerprint() == f"{compile_module.fingerprint()}, loops by an older compiler"
-    monkeypatch.setattr(built, "find", lambda name, key: built.Built(b"", compile_module.compiler()))
-    assert native.fingerprint() == compile_module.fingerprint()
 
 
 def used(days, size, folder, name):

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.backends.solver import Solvers
 from leastaction.kernel import compile as kernel_compile
 from leastaction.kernel import loops
 from leastaction.kernel.guarded import GUARDING, check_zones, copied, pitch, side_by_side
 from leastaction.program import Builder
-from leastaction.step.form import step_of
 
 STEPS, MANY = 9, 9  # so many trajectories fill more than one vector
 
@@ -228,16 +226,3 @@ def test_a_call_that_writes_beyond_an_array_is_an_error():
     kernel = kernel_compile.compile_program(B.build(y=B.input("x")[:1]))
     with pytest.raises(RuntimeError, match=r"native code wrote behind argument 5 of points"):
         loops._points()(kernel.address, 4, 2, 1, np.ones((4, 2)), np.zeros((3, 1)), np.zeros(1))
-
-
-def test_a_kernel_that_comes_too_late_is_an_error(cut):
-    system = la.Lagrangian(lambda q, v: v[0] ** 2 / 2, n=1)
-    solvers = Solvers()
-    solvers.add(step_of(system, la.method("midpoint")), 1)
-    solvers.finish()
-    B = Builder([("x", 500)])
-    squares = [B.op("mul", k, k) for k in B.input("x")]
-    with pytest.raises(RuntimeError, match=r"a kernel needs \d+ numbers to work in, and \d+ are laid out"):
-        solvers.compiled(B.build(y=[B.op("mul", j, k) for j, k in zip(squares, squares[::-1], strict=True)]), 1)
-    with pytest.raises(RuntimeError, match="the record Term comes after memory was laid out"):
-        solvers.add(step_of(system, la.method("midpoint")), 1)

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.backends.fused.equations import equations
+from leastaction.engine.rescue import Rescue
 from leastaction.linear.shifts import shifts
 from leastaction.methods import family
 from leastaction.methods.quadrature import rounded
 from leastaction.step.form import samples, step_of
-from leastaction.trace import jacobian
 
 MEMBERS = [*family(6), la.method("P8N8Q16Gau"), la.method("P8N9Q16Lob")]
 NAMES = ("A", "B", "D", "beta", "mean", "load")
@@ -31,14 +30,12 @@ def test_the_jacobian_of_a_step_is_made_of_them(method):
     """∂R/∂z of ½ m v² − ½ k q², by the Step: A m/h − h B k; and ∂R/∂q = −h β k."""
     m, k, h = 1.7, 2.3, 0.11
     system = la.Lagrangian(lambda q, v: m * v[0] ** 2 / 2 - k * q[0] ** 2 / 2, n=1)
-    E, form = equations(step_of(system, method)), method.linear_form()
-    program = E.B.finished(jacobian=[x for row in E.jacobian for x in row], R=E.residual)
-    values = jacobian(program, "q")([0.0], [h], [0.3], [0.2], np.zeros(method.s), [])
+    form, solve = method.linear_form(), Rescue(system, step_of(system, method), np.zeros(0)).equations
+    R, J, _ = solve(0.0, np.array([0.3]), np.array([0.2]), h, np.zeros((method.s, 1)), np.zeros(0))
+    R_q = (solve(0.0, np.array([1.3]), np.array([0.2]), h, np.zeros((method.s, 1)), np.zeros(0))[0] - R).ravel()
     size = np.abs(form.A).max() * m / h
-    np.testing.assert_allclose(
-        np.reshape(values["jacobian"], (method.s, method.s)), form.A * m / h - h * form.B * k, rtol=0, atol=1e-14 * size
-    )
-    np.testing.assert_allclose(values["R_q"], -h * form.beta * k, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(J, form.A * m / h - h * form.B * k, rtol=0, atol=1e-14 * size)
+    np.testing.assert_allclose(R_q, -h * form.beta * k, rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("method", MEMBERS, ids=str)

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
-import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import leastaction as la
-from interrupts import pressed_after
-from leastaction.backends.galerkin import GalerkinStepper
-from leastaction.backends.trajectories import HELPER
 from leastaction.engine import row_ranges
 from leastaction.engine.row_stretches import cut
 from leastaction.events.motion import DetachedMotion
 from leastaction.kernel import native_lanes
 from leastaction.methods.registry import family
-from leastaction.step.stepper import Start
 from systems import catalogued
 from thrift import rest_slow
 
@@ -247,56 +241,6 @@ def test_rows_of_a_cell_touch_no_other_range(name, monkeypatch):
         assert begin <= low and high <= end and not ((others >= low) & (others < high)).any()
         covered += range(begin, end)
     assert covered == list(range(n))
-
-
-@pytest.mark.parametrize("method", ["stormer-verlet", "simpson", "P2N2Q4Gau"])
-@pytest.mark.parametrize("name", ["chain", "grid", "pairs"])
-def test_threads_change_nothing(name, method, monkeypatch):
-    """To the last bit, with parts of the work for each of them."""
-    table, n = tables_to_share()[name]
-    monkeypatch.setattr(row_ranges, "RANGE", 64 if n > 64 else 8)
-    system = la.Lagrangian.sum(
-        [
-            la.Term(kinetic, over=np.arange(n), params={"m": np.linspace(1, 2, n)}),
-            la.Term(spring, over=table, params={"k": 1.0, "b": 1.0}),
-        ],
-        n=n,
-    )
-    assert system.assembly.cells.phases[1] > 1
-    q, v = start(n)
-    paths = [la.integrate(system, method, q0=q, v0=v, h=0.02, steps=30, threads=k) for k in (1, 2, 3, None)]
-    assert not any(thread.name == HELPER for thread in threading.enumerate())
-    for path in paths[1:]:
-        assert np.array_equal(path.q, paths[0].q)
-        assert np.array_equal(path.p, paths[0].p)
-
-
-def test_threads_end_with_a_run_that_fails():
-    n = 40_000
-    system = chain(n)
-    q, v = start(n)
-    with pytest.raises(la.StepFailed):
-        la.integrate(system, "stormer-verlet", q0=q, v0=v, h=3.0, steps=100, threads=2)
-    assert not any(thread.name == HELPER for thread in threading.enumerate())
-
-
-def test_ctrl_c_ends_threads():
-    n = 40_000
-    i = np.arange(n - 1)
-    springs = la.Term(lambda q, v: -np.cosh(q[1] - q[0]), over=np.stack([i, i + 1], axis=1))
-    chain = la.Lagrangian.sum([la.Term(lambda q, v: 0.5 * v[0] ** 2, over=np.arange(n)), springs], n=n)
-    how = {"q0": np.sin(np.arange(n)), "v0": np.zeros(n), "h": 0.1, "threads": 2}
-    with pressed_after(2), pytest.warns(RuntimeWarning, match="interrupted"):
-        path = la.integrate(chain, "stormer-verlet", **how, steps=10**9, every=10**9)
-    assert path.stats["interrupted"] and path.t[-1] > 0.1
-    assert not any(thread.name == HELPER for thread in threading.enumerate())
-
-
-def test_threads_are_a_positive_number():
-    q, v = start()
-    for wrong in (0, -1, 1.5):
-        with pytest.raises((TypeError, ValueError), match="threads"):
-            la.integrate(random_sum(1), "simpson", q0=q, v0=v, h=0.1, steps=1, threads=wrong)
 
 
 def hanging(N, method_mass="diagonal"):
@@ -722,22 +666,6 @@ def test_a_step_that_fails_leaves_all_states_before(method):
     assert path.t[-1] == pytest.approx(0.01 * caught.value.step)
     fine = la.integrate(system, method, q0=[0.0, 0.5], v0=[1.0, 0.0], h=0.01, steps=caught.value.step)
     assert np.array_equal(path.q[-1], fine.q[-1])
-
-
-@pytest.mark.parametrize("method", ["stormer-verlet", "simpson"])
-def test_steps_take_no_memory(method):
-    n = 2000
-    system, (q, v) = chain(n), start(n)
-    stepper = GalerkinStepper(system, la.method(method), Start(0.0, q, v.copy(), v, 0.01, system.values()))
-    rows = np.zeros((1, 1, 2 * n))
-    stepper.advance(5, 0, 0, rows)
-    peaks = []
-    for steps in (5, 50):  # a call may take memory, as with guard zones
-        tracemalloc.start()
-        stepper.advance(steps, 0, 0, rows)
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert peaks[1] < peaks[0] + 1_000
 
 
 # What is refused.

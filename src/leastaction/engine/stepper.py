@@ -467,8 +467,8 @@ class FormStepper:
                 continue
             how.form.put(blocks, lane, solved.z, solved.impulse, h)
             own = slice(None) if how.form.side else lane
-            if "floor" in blocks and blocks["floor"].size:
-                blocks["floor"][:, own] = solved.floor
+            if "floor" in blocks and np.ndim(solved.floor):
+                blocks["floor"][:, own] = how.packed(np.tile(solved.floor, (self.lanes, 1)))[:, own]
             for name in ("failed", "going"):
                 blocks[name][:, own] = 0.0
             blocks["spent"][:, own] += solved.iterations

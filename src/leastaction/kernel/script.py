@@ -42,6 +42,11 @@ class Place:
     pitch: int = 0
     lane: int = 1
 
+    @property
+    def together(self) -> bool:
+        """Whether components lie one behind the other, the same for all coordinates."""
+        return not self.pitch and self.begins == tuple(range(self.begins[0], self.begins[0] + len(self.begins)))
+
     def only(self, *components: int) -> Place:
         return Place(self.array, tuple(self.begins[k] for k in components), self.pitch, self.lane)
 
@@ -54,15 +59,16 @@ class Operation(Protocol):
 
 @dataclass(frozen=True)
 class Script:
-    """Operations, one after the other."""
+    """Operations, one after the other; with vectors of so many `lanes`, where those of a state have others."""
 
     operations: Sequence[Operation]
+    lanes: int | None = None
 
     def lower(self, name: str, lanes: int, library: Mapping[str, vector_math.Function]) -> list[str]:
         """The IR of `void @name(ptr state, ptr out, ptr work)`, and of what it calls."""
         c, texts = _Code(), []
         for k, operation in enumerate(self.operations):
-            texts += operation.write(c, f"part_{name.upper()}_{k}", lanes, library)
+            texts += operation.write(c, f"part_{name.upper()}_{k}", self.lanes or lanes, library)
         declared = "\n".join(sorted(c.declared))
         return [*texts, declared + "\n" + c.finished(f"void @{name}(ptr %state, ptr %out, ptr %work)", "void")]
 
@@ -109,13 +115,16 @@ class Each:
         def slot(array: str, i: int) -> str:
             return c.op(f"getelementptr {kind}, ptr {array}, i64 {i}")
 
-        moving = []
+        moving, used = [], {args[0] for op, *args in program.code if op == "input"}
         for block, size in program.inputs:
             place, begin = self.reads[block], program.input_slice(block).start
             assert len(place.begins) >= size, (name, block)
-            for k in range(size):
-                if ("input", begin + k) not in program.code:
-                    continue
+            own = [k for k in range(size) if begin + k in used]
+            own = [*range(own[0], own[-1] + 1)] if own and W == 1 else own
+            if own and W == 1 and place.only(*own).together:
+                c.copy(slot(given, begin + own[0]), c.at(f"%{place.array}", place.begins[own[0]]), len(own))
+                continue
+            for k in own:
                 if place.pitch:
                     moving.append((place, place.begins[k], begin + k))
                 else:
@@ -131,8 +140,11 @@ class Each:
                 c.put(slot(given, i), c.vector(at, W, place.lane), kind)
             c.do(f"call void @{name}(ptr {given}, ptr {found}, ptr {work})")
             for block, place in self.writes.items():
-                begin = program.output_slice(block).start
-                for k in range(dict(program.outputs)[block]):
+                begin, size = program.output_slice(block).start, dict(program.outputs)[block]
+                if size and W == 1 and place.together:
+                    c.copy(c.at(f"%{place.array}", place.begins[0]), slot(found, begin), size)
+                    continue
+                for k in range(size):
                     x = c.get(slot(found, begin + k), kind)
                     at = c.at(f"%{place.array}", c.add(c.mul(v, place.pitch), place.begins[k]))
                     c.put_vector(at, x, W, place.lane)

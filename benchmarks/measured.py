@@ -1,8 +1,7 @@
 """What the benchmarks have measured, kept as data: benchmarks/measured/*.json, one file for each script.
 
-`table` prints a table in Markdown and keeps it. `python benchmarks/measured.py` writes the tables of the README, of
-docs (`PAGES`) from these files; the site shows them all. A quick run (`--quick`) prints and
-keeps nothing.
+`table` prints a table in Markdown and keeps it. `python benchmarks/measured.py` writes the tables of the README and of
+docs (`PAGES`) from these files; the site shows them all. A quick run (`--quick`) prints and keeps nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +17,8 @@ from typing import Any
 FOLDER = Path(__file__).parent / "measured"
 README = Path(__file__).parents[1] / "README.md"
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = (README, *(DOCS / name for name in ("pace.md", "explanation/tolerance.md", "ensembles.md")))
+WITH_TABLES = ("pace.md", "ensembles.md", "explanation/speed.md", "explanation/tolerance.md")
+PAGES = (README, *(DOCS / name for name in WITH_TABLES))
 BLOCK = re.compile(r"(<!-- measured: (\w+) -->\n\n)(.*?)(\n<!-- end -->)", re.DOTALL)
 
 Table = dict[str, Any]  # title, header, rows; processor, load, date
@@ -61,7 +61,7 @@ def kept(script: str) -> dict[str, Table]:
     return json.loads(file.read_text("utf-8")) if file.exists() else {}
 
 
-# The tables of the README --------------------------------------------------------------------------------------------
+# Tables of the README and of docs/explanation/speed.md ----------------------------------------------------------------
 
 
 def short(number: str) -> str:
@@ -76,6 +76,15 @@ def short(number: str) -> str:
 def one_trajectory() -> str:
     rows = kept("core")["one trajectory"]["rows"]
     return markdown(["program", "µs per step", "relative"], [[name, short(t), short(x)] for name, t, x in rows])
+
+
+def comparison() -> str:
+    """Every program on two problems, at an error of 10⁻⁸."""
+    tables = [kept("peers")[key] for key in ("kepler", "outer-solar-system")]
+    columns = [{row[0]: row[table["header"].index("1e-08")] for row in table["rows"]} for table in tables]
+    times = [(name, *(float(c.get(name) or "nan") for c in columns)) for name in columns[1]]
+    rows = [[name, *(short(f"{t}") if t == t else "–" for t in (a, 1000 * b))] for name, a, b in times]
+    return markdown(["program", "Kepler, e = 0.6", "outer solar system, per 1,000 days"], rows)
 
 
 def peers() -> str:
@@ -116,7 +125,7 @@ def losses() -> str:
         columns = [k for k, name in enumerate(found["header"]) if name.startswith("leastaction / C")]
         ratios = [max((row[k] for k in columns), key=float) for row in found["rows"]]  # beside the faster build of C
         rows.append([f"{what}, P4N4Q8Gau to P16N16Q32Gau", "the scheme in C, by hand", _range(ratios)])
-    return markdown(["", "beside", "leastaction takes so many times as long"], rows)
+    return markdown(["problem", "other program", "time of leastaction / time of the other"], rows)
 
 
 def _numbers(ratios: list[str]) -> list[float]:
@@ -172,32 +181,44 @@ def pythagorean() -> str:
 
 
 def tolerances() -> str:
-    """For each problem and tolerance the true error, the error told and the seconds of the call."""
+    """For each problem and tolerance the true error, the reported error and the seconds of the call."""
     every = kept("tolerance")["tolerances"]["rows"]
     found: dict[str, dict[str, str]] = {}
     for problem, tol, error, told, _, seconds, _ in every:
-        found.setdefault(problem, {})[tol] = f"{error}; {told}; {seconds}"
+        found.setdefault(problem, {})[tol] = f"{error.replace('told', '(warned)')}; {told}; {seconds}"
     columns = list(dict.fromkeys(tol for row in found.values() for tol in row))
-    header = ["problem", *(f"tol = {tol}: error; told; s" for tol in columns)]
+    header = ["problem", *(f"tol = {tol}: error; reported; s" for tol in columns)]
     rows = [[name, *(row.get(tol, "") for tol in columns)] for name, row in found.items()]
     spent, ratios = (sorted(float(row[k]) for row in every if row[k]) for k in (5, 6))
     missed, silent = (sum(word in row[2] for row in every) for word in ("told", "MISSED"))
     told = (
-        f"{len(every) - missed - silent} of {len(every)} tolerances were kept, {missed} were missed and told, {silent} "
-        f"were missed silently. A call took {spent[len(spent) // 2]} s in the median, {spent[-1]} s at most: "
-        f"{ratios[len(ratios) // 2]} times as long as in the version before in the median, {ratios[-1]} at worst."
+        f"{len(every) - missed - silent} of {len(every)} tolerances were kept, {missed} were missed with a warning, "
+        f"{silent} without. A call took {spent[len(spent) // 2]} s in the median and {spent[-1]} s at most. In "
+        f"units of the time of the version before this is {ratios[len(ratios) // 2]} in the median and {ratios[-1]} at "
+        "most."
     )
     return f"{markdown(header, rows)}\n{told}\n"
 
 
 BLOCKS = {
-    make.__name__: make
-    for make in (one_trajectory, peers, losses, first_run, ensembles, comet, arenstorf, pythagorean, tolerances)
+    f.__name__: f
+    for f in (
+        comparison,
+        one_trajectory,
+        peers,
+        losses,
+        first_run,
+        ensembles,
+        comet,
+        arenstorf,
+        pythagorean,
+        tolerances,
+    )
 }
 
 
 def with_tables(text: str) -> tuple[str, list[str]]:
-    """The README with its tables as they were measured, and the names of the tables that no file holds yet."""
+    """A page with its tables as they were measured, and the names of the tables that no file holds yet."""
     untold: list[str] = []
 
     def made(block: re.Match[str]) -> str:

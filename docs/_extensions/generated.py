@@ -166,10 +166,11 @@ How fast they are beside each other stands on [the page of speed](../explanation
 
 
 def measured() -> str:
-    """Every table that the benchmarks have kept, with the day and the processor; and what the README types by hand."""
+    """Every table that the benchmarks have kept, with the day and the processor."""
     folder = ROOT / "benchmarks"
+    script = "import measured as m; print(*(x for p in m.PAGES for x in m.with_tables(p.read_text('utf-8'))[1]))"
     told = subprocess.run(
-        [sys.executable, "-c", "import measured as m; print(*m.with_tables(m.README.read_text('utf-8'))[1], sep=', ')"],
+        [sys.executable, "-c", script],
         cwd=folder, check=True, capture_output=True, text=True,
     ).stdout.strip()  # fmt: skip
     parts = []
@@ -178,11 +179,13 @@ def measured() -> str:
         for one in json.loads(file.read_text(encoding="utf-8")).values():
             when = f"Measured on {one['date']}, {one['processor']}, load {one['load']}."
             parts.append(f"**{one['title']}**\n\n{table(one['header'], one['rows'])}\n{when}\n")
-    untold = f"The README types these tables by hand, since no file tells of them yet: {told}." if told else ""
+    untold = (
+        f"These tables of the pages are written by hand, since no benchmark has kept them yet: {told}." if told else ""
+    )
     return f"""# Measured
 
-`make bench` runs the benchmarks. They keep their tables in `benchmarks/measured`, and this page and the tables of the
-README are made from there. Times are of the processor where the head of a column does not say otherwise. {untold}
+`make bench` runs the benchmarks. They keep their tables in `benchmarks/measured`. This page and the tables of the other
+pages are made from these files. Times are processor times where a column does not say otherwise. {untold}
 
 {chr(10).join(parts)}"""
 

@@ -61,6 +61,18 @@ def test_links_of_the_front_pages_lead_somewhere(page):
     assert not [link for link in inside if link and not (ROOT / link).exists()]
 
 
+def test_code_blocks_are_narrow():
+    """At most 80 columns: the site cuts longer lines off. Directives are no code that a reader sees."""
+    wide = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for block in re.finditer(r"^```(\{?)[^\n]*\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+            lines = enumerate(block[2].splitlines(), text.count("\n", 0, block.start(2)) + 1)
+            long = [(k, len(line)) for k, line in lines if len(line) > 80 and not block[1]]
+            wide += [f"{page.relative_to(ROOT)}:{k}: {length} columns" for k, length in long]
+    assert not wide, "\n".join(wide)
+
+
 def test_few_blocks_are_not_run():
     """Only blocks that need another package, a cluster or more time than a test has are not run."""
     left = {name: [why for _, why, _ in found if why] for name, found in WITH_CODE.items()}

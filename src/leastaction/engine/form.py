@@ -150,7 +150,7 @@ class Form:
 
     def begin(self) -> Program | None:
         """What trajectories begin with that have not started: uniform motion as the prediction of the first step."""
-        raise NotImplementedError
+        return None
 
     def began(
         self, x: Mapping[str, FloatArray], t: float, q: FloatArray, p: FloatArray, h: float, params: FloatArray
@@ -192,7 +192,7 @@ class Form:
         found = [
             ("q", w(n)), ("p", w(n)), ("carry", 2 * w(n)), ("directions", self.room), *self.handed_blocks(),
             ("params", step.params), ("inputs", step.channels * count),
-            ("scale", w(n)), ("length", w(n)), *((name, 1) for name in SINGLE),
+            ("scale", w(n)), ("length", w(n)), ("floor", w(n)), *((name, 1) for name in SINGLE),
             ("mass", 0 if self.mass.fixed or not self.mass.constant else self.mass.size),
             *self.own_blocks(), ("tables", self.rows.size),
         ]  # fmt: skip
@@ -323,12 +323,12 @@ class Form:
             **{"from": [*x["Q"], *x["P"]]},
         )
 
-    def scaled(self, rows: Rows, out: Values, Z: Sequence[Row]) -> Values:
+    def scaled(self, rows: Rows, x: Values, out: Values, Z: Sequence[Row]) -> Values:
         """The scale of each coordinate in the next step, from its predicted places."""
         tops = rows.packed([size(row) for row in Z])
         out["scale"] = [
-            a.op("min", b * LONGEST).op("max", b * SHORTEST).op("max", abs(q) * RESOLVED + TINY)
-            for a, b, q in zip(tops, out["length"], out["q"], strict=True)
+            a.op("min", b * LONGEST).op("max", b * SHORTEST).op("max", abs(q) * RESOLVED + TINY).op("max", c)
+            for a, b, q, c in zip(tops, out["length"], out["q"], x["floor"], strict=True)
         ]
         return out
 

@@ -34,7 +34,7 @@ from leastaction.engine.form import FADING, LONGEST, RESOLVED, SHORTEST, SINGLE,
 from leastaction.engine.increment_tables import held_of, inverse_of, middle_of, shifts_of
 from leastaction.engine.rescue import Rescue
 from leastaction.engine.verdict import PATIENCE, STALLED, TINY, ruled
-from leastaction.kernel import native_lanes
+from leastaction.kernel import Native, native_lanes
 from leastaction.kernel.elimination import Assemble, Factor, Matrix, Permuted, Profile, SolveLanes, SolveOne, profile
 from leastaction.kernel.guarded import guarded
 from leastaction.kernel.script import Each, Once, Operation, Place, Python, Script, When
@@ -156,6 +156,7 @@ class Work:
     blocks: dict[str, tuple[int, int]] = field(default_factory=dict)
     slots: int = 0
     kept: dict[int, NDArray[Any]] = field(default_factory=dict)
+    natives: list[tuple[int, Native, int]] = field(default_factory=list)
 
     def block(self, name: str, size: int) -> int:
         begin = self.end
@@ -177,6 +178,20 @@ class Work:
         self.kept[self.slots] = table
         self.slots += 1
         return self.slots - 1
+
+    def native(self, native: Native) -> int:
+        """A slot for the address of a compiled Program; what it works with has its address in the next one."""
+        if all(other is not native for _, other, _ in self.natives):
+            self.natives.append((self.slot(2), native, self.block("", native.work)))
+        return next(slot for slot, other, _ in self.natives if other is native)
+
+    def fill(self, work: FloatArray) -> None:
+        """Write the addresses."""
+        slots = work.view(np.int64)
+        for slot, table in self.kept.items():
+            slots[slot] = table.ctypes.data
+        for slot, native, room in self.natives:
+            slots[slot : slot + 2] = native.address, work.ctypes.data + 8 * room
 
     def slot(self, count: int) -> int:
         self.slots += count
@@ -732,8 +747,7 @@ class LongSteps(Form):
             return old
         found = guarded((self.work.end,), "work")
         slots, key = found.view(np.int64), id(found)
-        for slot, table in self.work.kept.items():
-            slots[slot] = table.ctypes.data
+        self.work.fill(found)
         for slot, native in self.functions:
             slots[slot] = ctypes.cast(native, ctypes.c_void_p).value or 0
         kept = self.how.fill(self, found, params)

@@ -188,6 +188,8 @@ class Engine:
         n, room = self.step.n, (self.places["p"].start - self.places["q"].start) * self.lanes
         pitch = 1 if self.form.side else self.lanes
         found = np.where(columns < n, columns * pitch, (columns - n) * pitch + room)
+        if not self.form.varied:
+            return found
         group, lane = np.divmod(np.arange(self.form.varied), self.lanes)
         first = (self.places["directions"].start - self.places["q"].start + group * 2 * n) * self.lanes + lane
         return np.concatenate([found, np.add.outer(first, np.arange(2 * n) * self.lanes).ravel()]).astype(np.int64)

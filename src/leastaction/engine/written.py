@@ -118,9 +118,7 @@ class Written:
         L, work = (form.lanes if len(nodes) > 1 else 1), form.work
         native = compile_program(program, L, bounded=L > 1)
         groups = -(-len(nodes) // L)
-        slot = work.slot(2)
-        room = work.block(f"{name} work", native.work)
-        form.further.append((slot, native, room))
+        slot = work.native(native)
         given = [work.block(f"{name} given {g}", program.input_size * L) for g in range(groups)]
         found = [work.block(f"{name} found {g}", program.output_size * L) for g in range(groups)]
 
@@ -197,9 +195,7 @@ class Written:
             if any(x.known != 0 for x in gyro):
                 found["gyro"] = gyro
         program = B.finished(**found)
-        native = compile_program(program, 1)
-        slot, label = work.slot(2), " ".join(what)
-        form.further.append((slot, native, work.block(f"{label} work", native.work)))
+        slot, label = work.native(compile_program(program, 1)), " ".join(what)
         given, out = work.block(f"{label} given", program.input_size), work.block(f"{label} found", program.output_size)
         form.params_at.append((given + program.input_slice("params").start, 1))
         form.middles.append((given + program.input_slice("t").start, time, []))
@@ -218,9 +214,6 @@ class Written:
         return Middle(call, q, v, entries, row, column, e, e + len(row), multipliers)
 
     def fill(self, form: LongSteps, work: FloatArray, params: FloatArray) -> Any:
-        slots = work.view(np.int64)
-        for slot, native, room in form.further:
-            slots[slot : slot + 2] = native.address, work.ctypes.data + 8 * room
         for begin, lanes in form.params_at:
             work[begin : begin + len(params) * lanes] = np.repeat(params, lanes)
         (begin,) = form.mass_place.begins

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from leastaction.engine.singles import SingleSteps
 from leastaction.engine.stepper import FormStepper
-from leastaction.events.check import midpoint_coefficients, survey_program
+from leastaction.events.check import survey_program
 from leastaction.events.impact import free_of, thrown_back
 from leastaction.events.kinds import Watch
 from leastaction.kernel import loops
@@ -109,13 +109,18 @@ class Motion:
         g(b)) of two places and the values there. Returns τ, the remaining values of g, and the states.
         """
 
+        known, ends = np.full(len(who), np.nan, starts.dtype), starts[:, 1:].copy()
+
         def values(k: NDArray[np.intp], tau: NDArray[Any]) -> NDArray[Any]:
             passed = tau * lengths[k]
-            states = self.steps(who[k], starts[k], passed)
-            return self.values(who[k], starts[k, 0] + passed, states)[np.arange(len(k)), event[k]]
+            known[k], ends[k] = tau, self.steps(who[k], starts[k], passed)
+            return self.values(who[k], starts[k, 0] + passed, ends[k])[np.arange(len(k)), event[k]]
 
         tau, left = zeros(values, brackets, self.eps)
-        return tau, left, self.steps(who, starts, tau * lengths)
+        k = np.flatnonzero(tau != known)  # nearly always the last place is the zero
+        if len(k):
+            ends[k] = self.steps(who[k], starts[k], tau[k] * lengths[k])
+        return tau, left, ends
 
 
 def held_rows(system: Any, evaluate: Callable[[Program], NDArray[Any]]) -> NDArray[Any]:
@@ -271,21 +276,8 @@ class GalerkinMotion(Motion):
         return np.where((lengths == 0)[:, None], starts[:, 1:], ends)
 
     def survey(self, who: NDArray[np.intp], starts: FloatArray, lengths: FloatArray) -> Survey:
-        # There is no step before: a step of half the length, whose middle is a quarter of the length away, replaces it.
-        count, twice = len(starts), np.tile(who, 2)
-        both = np.concatenate([lengths, lengths / 2])
-        z, impulse = self._solved(twice, np.tile(starts, (2, 1)), both)
-        lead = self._lead(z[:count])
-        last = lead - 4.0 * (lead - 2.0**self.method.s * self._lead(z[count:]))
-        return self.survey_solved(who, starts, lengths, z[:count], impulse[:count], last)
-
-    def leads(self, who: NDArray[np.intp], starts: FloatArray, length: float) -> FloatArray:
-        """The leading coefficients of steps from rows (t, q, p)."""
-        z, _ = self._solved(who, starts, np.full(len(who), length))
-        return self._lead(z)
-
-    def _lead(self, z: FloatArray) -> FloatArray:
-        return np.einsum("v,kvi->ki", midpoint_coefficients(self.method)[-1], z)
+        z, impulse = self._solved(who, starts, lengths)
+        return self.survey_solved(who, starts, lengths, z, impulse, 0 * impulse)  # no step is known before
 
     def survey_solved(
         self, who: NDArray[np.intp], starts: FloatArray, lengths: FloatArray, z: FloatArray, impulse: FloatArray,

@@ -193,8 +193,9 @@ def tolerances() -> str:
     missed, silent = (sum(word in row[2] for row in every) for word in ("told", "MISSED"))
     told = (
         f"{len(every) - missed - silent} of {len(every)} tolerances were kept, {missed} were missed with a warning, "
-        f"{silent} without. A call took {spent[len(spent) // 2]} s in the median and {spent[-1]} s at most. In units of "
-        f"the time of the version before this is {ratios[len(ratios) // 2]} in the median and {ratios[-1]} at most."
+        f"{silent} without. A call took {spent[len(spent) // 2]} s in the median and {spent[-1]} s at most. In "
+        f"units of the time of the version before this is {ratios[len(ratios) // 2]} in the median and {ratios[-1]} at "
+        "most."
     )
     return f"{markdown(header, rows)}\n{told}\n"
 

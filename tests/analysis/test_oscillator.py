@@ -8,6 +8,7 @@ import sympy
 import leastaction as la
 from leastaction.analysis import dispersion, iteration_matrix, resonance, stability
 from leastaction.methods import family
+from thrift import rest_slow
 
 OSCILLATOR = la.Lagrangian(lambda q, v, w: 0.5 * v[0] ** 2 - 0.5 * w**2 * q[0] ** 2, n=1, params={"w": 1.0})
 
@@ -30,7 +31,7 @@ def test_known_leading_terms():
     )
 
 
-@pytest.mark.parametrize("member", [*family(5, 6), la.method("rk4")], ids=str)
+@pytest.mark.parametrize("member", [*rest_slow([*family(5, 6)], [*family(4, 4)]), la.method("rk4")], ids=str)
 def test_leading_terms_against_the_matrix_in_100_digits(member):
     result = dispersion(member)
     x = sympy.Symbol("x")
@@ -106,9 +107,9 @@ def test_unstable_energy_is_refused():
 
 def test_a_scan_of_h_finds_the_gap_that_theory_predicts():
     gap = stability("P3N4Q6Lob").gaps[0]
-    h = np.linspace(2.9, 3.3, 41)
-    result = resonance(OSCILLATOR, "P3N4Q6Lob", [1.0], [0.3], h, t_end=3000)
-    used = 3000 / np.ceil(3000 / h * (1 - 1e-9))
+    h = np.linspace(3.05, 3.2, 7)
+    result = resonance(OSCILLATOR, "P3N4Q6Lob", [1.0], [0.3], h, t_end=600)
+    used = 600 / np.ceil(600 / h * (1 - 1e-9))
     inside = (used > float(gap.lower)) & (used < float(gap.upper))
     grows = np.array(["grows" in remark for remark in result.remark])
     assert (grows == inside).all() and "grows" in repr(result)

@@ -104,7 +104,7 @@ def test_iteration_matrix_is_what_a_run_does(member):
         np.testing.assert_allclose([path.p[1, 0], w * path.q[1, 0]], exact @ state, rtol=0, atol=4e-15)
 
 
-@pytest.mark.parametrize("member", rest_slow([*family(6, 8)], [*family(5, 6)]), ids=str)
+@pytest.mark.parametrize("member", rest_slow([*family(6, 8)], [*family(4, 4)]), ids=str)
 def test_determinant_is_one(member):
     assert sympy.cancel(iteration_matrix(member).det()) == 1
 
@@ -127,7 +127,7 @@ def test_exact_stable_intervals():
     assert stability("rk4")[0].closed and not stability("simpson")[0].closed
 
 
-@pytest.mark.parametrize("member", rest_slow([*family(8, 9)], [*family(5, 6)]), ids=str)
+@pytest.mark.parametrize("member", rest_slow([*family(8, 9)], [*family(4, 5)]), ids=str)
 def test_intervals_agree_with_eigenvalues(member):
     """Sampled in 40 digits on both sides of every end: |trace| ≤ 2 just inside, > 2 just outside."""
     result = stability(member)
@@ -152,8 +152,8 @@ def test_a_thin_gap_is_seen_and_its_growth_is_what_a_run_shows():
     result = stability("P4N5Q8Lob")
     gap = result.gaps[0]
     assert float(gap.upper) - float(gap.lower) < 0.0021
-    system = la.Lagrangian(lambda q, v: 0.5 * v[0] ** 2 - 0.5 * q[0] ** 2, n=1)
-    path = la.integrate(system, "P4N5Q8Lob", q0=[1.0], p0=[0.3], h=gap.at, steps=30000)
+    system = la.Quadratic([[1.0]], [[1.0]])
+    path = la.integrate(system, "P4N5Q8Lob", q0=[1.0], p0=[0.3], h=gap.at, steps=30000, allow_unstable=True)
     size = np.hypot(path.q[:, 0], path.p[:, 0])
     assert np.log(size[-1] / size[20000]) / 10000 == pytest.approx(np.log(gap.growth), rel=1e-6)
 

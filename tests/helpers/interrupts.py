@@ -2,6 +2,7 @@
 
 import importlib
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from unittest import mock
@@ -21,7 +22,8 @@ def pressed_after(steps: int) -> Iterator[None]:
             nonlocal done
             before, done = done, done + more
             if before < steps <= done:
-                signal.raise_signal(signal.SIGINT)
+                # To the main thread, as the system does: it waits, and would not wake from a signal of another thread.
+                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
         yield report
 

@@ -11,6 +11,7 @@ from PIL import Image
 import leastaction as la
 from browser import CHROMIUM, Browser
 from systems import catalogued
+from thrift import rest_slow
 
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="no Chromium on this machine; as root on Debian `make browser` installs it"
@@ -85,7 +86,7 @@ def seek(browser, t) -> None:
     frame(browser)
 
 
-@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("screen", rest_slow(SCREENS, ["desktop"]))
 @pytest.mark.parametrize("name", ["pendulums", "top", "driven", "kepler", "two", "cloud", "plain"])
 def test_pages_load_and_play(browser, pages, name, screen):
     """No complaint on the console, nothing asked of a network, something drawn on every canvas, and it moves."""
@@ -398,7 +399,7 @@ def test_the_notebook_frame_plays(browser, paths, tmp_path):
     assert browser.complaints == []
 
 
-@pytest.mark.parametrize("width", [360, 600, 1000])
+@pytest.mark.parametrize("width", rest_slow([360, 600, 1000], [360]))
 @pytest.mark.parametrize("name", ["pendulums", "top", "two", "plain"])
 def test_a_page_in_a_frame_fits_without_a_scroll_bar(browser, pages, name, width):
     opened(browser, pages[name])

@@ -56,7 +56,7 @@ def solved(step, q, p, h, params=()):
     equations, z = Rescue(None, step, np.asarray(params)).equations, np.zeros((step.s, step.n + step.multipliers))
     z[:, : step.n] = h * np.outer(step.method.table.d[1:], p)
     for _ in range(20):
-        R, J, impulse = equations(0.0, q, p, h, z, np.zeros(0))
+        R, J, impulse, _ = equations(0.0, q, p, h, z, np.zeros(0))
         dz, N = -np.linalg.solve(J, R), step.s * step.n
         z = z + np.hstack([dz[:N].reshape(step.s, -1), dz[N:].reshape(step.s, -1)])
     return z, p + impulse
@@ -87,7 +87,7 @@ def test_a_constraint_is_one_more_term(name):
     places = q + z[:, :2]
     np.testing.assert_allclose((places**2).sum(axis=1), 1.0, rtol=0, atol=1e-15)
     # The equations of the free point, and the constraint's forces h β_ν 2 q^ν λ^ν as `stencils` weigh them.
-    free, _, _ = Rescue(None, step_of(POINT, method), np.zeros(0)).equations(0.0, q, p, h, z[:, :2], np.zeros(0))
+    free, *_ = Rescue(None, step_of(POINT, method), np.zeros(0)).equations(0.0, q, p, h, z[:, :2], np.zeros(0))
     controls = stencils(step.samples(step.terms[1]), h)
     force = 2.0 * np.vstack([q, places])[:s] * z[:, 2:]
     pushed = np.einsum("i,iv,ij->vj", controls.weights[:s], controls.scatter["f"][:s], force).ravel()

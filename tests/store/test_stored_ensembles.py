@@ -321,7 +321,7 @@ def test_interrupted_by_the_keyboard(tmp_path):
     file = tmp_path / "run.zarr"
     alone = {"reduce": None, "events": None}  # no event ends a trajectory before the key is pressed
     with pressed_after(1000), pytest.warns(RuntimeWarning, match=r"interrupted; .* la\.resume"):
-        stored = run("rk4", steps=100_000_000, every=1_000_000, store=file, **alone)
+        stored = run("rk4", steps=100_000_000, every=10_000, store=file, **alone)
     assert stored.stats["interrupted"] and (stored.status == Status.PENDING).any()
     assert stored.steps.sum() > 0  # what was done before is not lost
 

@@ -16,6 +16,7 @@ from leastaction.errors import TraceError
 from leastaction.numbers.rounding import FLOAT64
 from leastaction.systems.pace import OWN, paced
 from systems import catalogued
+from thrift import rest_slow
 
 
 def kepler(q, v, k):
@@ -480,11 +481,16 @@ def drag(t, q, v, k):
 
 DRIVEN = la.Lagrangian(driven, n=2)
 FORCED = la.Lagrangian(kepler, n=2, params={"k": 1.0}, force=drag)
-CHANGING = pytest.mark.parametrize("system", [DRIVEN, FORCED], ids=["explicit time", "forced"])
+BOTH = [pytest.param(DRIVEN, id="explicit time"), pytest.param(FORCED, id="forced")]
+CHANGING = pytest.mark.parametrize("system", BOTH)
+# The same of both, as what follows from time as a coordinate: one kind in every run.
+ONE_KIND = pytest.mark.parametrize("system", [BOTH[0], pytest.param(FORCED, id="forced", marks=pytest.mark.slow)])
 
 
 @CHANGING
-@pytest.mark.parametrize("name, order", [("midpoint", 2), ("simpson", 4), ("P3N3Q6Gau", 6)])
+@pytest.mark.parametrize(
+    "name, order", rest_slow([("midpoint", 2), ("simpson", 4), ("P3N3Q6Gau", 6)], [("simpson", 4)])
+)
 def test_order_where_the_energy_changes(system, name, order):
     """Against many equal steps: position, time and −E, at the end and between."""
     given = {**start(0.7), "t_end": 5.0}
@@ -502,7 +508,7 @@ def test_order_where_the_energy_changes(system, name, order):
         assert errors[0, 2] / errors[1, 2] > 3
 
 
-@CHANGING
+@ONE_KIND
 def test_few_steps_where_the_energy_changes(system):
     """e = 0.9, a time of 10: sixty steps of order 16 do what thirty thousand equal ones do."""
     given = {**start(0.9), "t_end": 10.0}
@@ -516,7 +522,7 @@ def test_few_steps_where_the_energy_changes(system):
         assert np.abs(path.energy() + path.pace.p[:, -1]).max() < 1e-9  # −E is followed as the momentum of t
 
 
-@CHANGING
+@ONE_KIND
 def test_all_that_goes_with_it_where_the_energy_changes(system, tmp_path):
     given = {**start(0.8), "h": 0.1, "pace": distance}
     path = la.integrate(system, "P4N4Q8Gau", **given, t_end=3.0, tangent=True)
@@ -626,7 +632,7 @@ def orbits(count: int) -> dict[str, np.ndarray]:
     return {"q0": np.stack([1 - e, 0 * e], 1), "p0": np.stack([0 * e, np.sqrt((1 + e) / (1 - e))], 1)}
 
 
-@pytest.mark.parametrize("method", ["simpson", "P8N8Q16Gau"])
+@pytest.mark.parametrize("method", rest_slow(["simpson", "P8N8Q16Gau"], ["simpson"]))
 def test_ensembles_until_a_time(method, tmp_path):
     """Each trajectory comes to t_end after another number of steps, in lanes, on threads, stored: all end there."""
     starts = orbits(21)

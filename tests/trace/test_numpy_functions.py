@@ -590,18 +590,11 @@ def check(name, rng, cases, values=floats, logical=False):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_tracing_agrees_with_numpy(name):
+    """Of numbers, of truth values, and at NaN, ±∞, ±0, whole numbers and ties."""
     check(name, generator(), CASES)
-
-
-@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in FINITE_ONLY])
-def test_tracing_agrees_with_numpy_at_special_numbers(name):
-    """At NaN, ±∞, ±0, whole numbers and ties."""
-    check(name, generator(), CASES, special)
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_tracing_agrees_with_numpy_on_logical_operands(name):
     check(name, generator(), CASES, logical=True)
+    if name not in FINITE_ONLY:
+        check(name, generator(), CASES, special)
 
 
 @pytest.mark.slow

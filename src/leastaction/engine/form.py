@@ -192,17 +192,18 @@ class Form:
         found = [
             ("q", w(n)), ("p", w(n)), ("carry", 2 * w(n)), ("directions", self.room), *self.handed_blocks(),
             ("params", step.params), ("inputs", step.channels * count),
-            ("scale", w(n)), ("length", w(n)), *((name, 1) for name in SINGLE),
+            ("scale", w(n)), ("length", w(n)), ("floor", w(n)), *((name, 1) for name in SINGLE),
             ("mass", 0 if self.mass.fixed or not self.mass.constant else self.mass.size),
-            *self.own_blocks(),
+            *self.own_blocks(), ("tables", self.rows.size),
         ]  # fmt: skip
+        # What few runs have comes last: the other pieces are then the same code in all runs.
         if self.lifts:
             found += [("z", self.s * (n + step.multipliers)), ("impulse", n), ("from", 2 * n)]
         if self.watch is not None:
             found += [("last", n), ("look", 2 + 2 * n + self.s * n + 2 * n)]
         if self.energy_of is not None:
             found += [("lowest", 1), ("highest", 1)]
-        return [*found, ("earlier", self.room), ("tables", self.rows.size)]
+        return [*found, ("earlier", self.room)]
 
     @property
     def room(self) -> int:
@@ -322,12 +323,12 @@ class Form:
             **{"from": [*x["Q"], *x["P"]]},
         )
 
-    def scaled(self, rows: Rows, out: Values, Z: Sequence[Row]) -> Values:
+    def scaled(self, rows: Rows, x: Values, out: Values, Z: Sequence[Row]) -> Values:
         """The scale of each coordinate in the next step, from its predicted places."""
         tops = rows.packed([size(row) for row in Z])
         out["scale"] = [
-            a.op("min", b * LONGEST).op("max", b * SHORTEST).op("max", abs(q) * RESOLVED + TINY)
-            for a, b, q in zip(tops, out["length"], out["q"], strict=True)
+            a.op("min", b * LONGEST).op("max", b * SHORTEST).op("max", abs(q) * RESOLVED + TINY).op("max", c)
+            for a, b, q, c in zip(tops, out["length"], out["q"], x["floor"], strict=True)
         ]
         return out
 

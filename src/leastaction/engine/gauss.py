@@ -67,7 +67,7 @@ class Gauss(Form):
     def own_blocks(self) -> Blocks:
         n, w = self.n, self.rows.length(self.s)
         ahead = Prediction(self.s, self.rows)
-        return [("Z", n * w), ("V", n * w), ("E", shifted.size_of(self.step, self.rows)),
+        return [("Z", n * w), ("V", n * w), ("stiff", int(self.soft)), ("E", shifted.size_of(self.step, self.rows)),
                 ("memory", 0 if self.soft else n * ahead.memory),
                 ("record", 0 if self.soft else ahead.record)]  # fmt: skip
 
@@ -137,6 +137,7 @@ class Gauss(Form):
         new = self._placed(B, rows, x, self._kicks(B, rows, x, Z), x["P"])
         moves = [[a - b for a, b in zip(*of, strict=True)] for of in zip(new, Z, strict=True)]
         after = judged(rows, x, moves, new, first=first, patience=SOFT, lands=True)
+        after |= {"stiff": [0.0]} if first else {}
         return self.iterated(B, x, after | {"Z": [y for row in new for y in row]}, first)
 
     def _land_soft(self) -> Program:
@@ -151,11 +152,14 @@ class Gauss(Form):
         solved = self.mass.solve(self.inverse_mass(B, x), [[a, b] for a, b in zip(u, v, strict=True)])
         # h u as the sum of two products with many digits (`kick_tables`).
         whole, part = rows.number(beta, 0), rows.number(gamma, 0)
+        # Where derivatives were needed M⁻¹ A w f magnifies the last bits of Z, by (h ω)²; V has had its own increments.
+        own = rows.sums([self._weighed(rows, row) for row in self.by_coordinate(x["V"])])
         move = rows.packed([whole * a + (part * a + b) for a, b in solved])
+        move = [x["stiff"][0].where(a, b) for a, b in zip(own, move, strict=True)]
         out = self.landed(B, rows, x, move, impulse, rows.packed([size(row) for row in Z]))
         P = numbers(rows, out["p"], self.n)
         ahead = self._placed(B, rows, x, kicks, P, "ahead A")
-        out = self.scaled(rows, out, ahead)
+        out = self.scaled(rows, x, out, ahead)
         return self.closed(B, x, out | {"Z": [y for row in ahead for y in row]})
 
     def solution(self, B: Builder, rows: Rows, x: Values) -> tuple[list[Row], Row]:
@@ -212,9 +216,11 @@ class Gauss(Form):
         V = [[a + b for a, b in zip(*of, strict=True)] for of in zip(V, moves, strict=True)]
         new = [self._along(rows, row) for row in V]
         moved = [[a - b for a, b in zip(*of, strict=True)] for of in zip(new, Z, strict=True)]
-        after = judged(rows, x, moved, new, first=first, patience=PATIENCE, corrected=twice)
+        plain = [[x["h"][0] * a for a in row] for row in gaps] if masses else None
+        after = judged(rows, x, moved, new, first=first, patience=PATIENCE, corrected=twice, plain=plain)
         after |= {"Z": [y for row in new for y in row], "V": [y for row in V for y in row]}
         after |= {"E": E} if first else {}
+        after |= {"stiff": [1.0]} if self.soft else {}
         if (real := self._real_shift) is not None:
             width = len(E) // (2 * len(moving(self.step)) ** 2)
             entries = [rows.number(E[k : k + width], real) for k in range(0, len(E), 2 * width)]
@@ -284,7 +290,7 @@ class Gauss(Form):
         else:
             z = [ahead.propose(row, choice) for row in memory]
             Z, V = ([apply(rows, rows.columns(name), row) for row in z] for name in ("q 0", "v 0"))
-        out = self.scaled(rows, out, Z)
+        out = self.scaled(rows, x, out, Z)
         out |= {"Z": [y for row in Z for y in row], "V": [y for row in V for y in row]}
         return self.closed(B, x, out)
 
@@ -294,3 +300,4 @@ class Gauss(Form):
         table = stencils(self.step.samples(self.step.terms[0]), h)
         for name, gather in (("Z", table.gather["q"]), ("V", table.gather["v"])):
             self.write(x[name], lane, (gather @ z).T)
+        x["stiff"][:, slice(None) if self.side else lane] = 1.0

@@ -56,7 +56,7 @@ class Held(Explicit):
     def own_blocks(self) -> Blocks:
         n, m, ahead = self.n, self.step.multipliers, Prediction(1, OneByOne())
         return [("moved", n), ("multipliers", m), ("kick", n), ("pushed", n), ("late rods", len(self.entries)),
-                ("strength", m), ("floor", n), ("memory", m * ahead.memory), ("record", ahead.record)]  # fmt: skip
+                ("strength", m), ("memory", m * ahead.memory), ("record", ahead.record)]  # fmt: skip
 
     def begin(self) -> Program:
         B, _, x = self.opened()

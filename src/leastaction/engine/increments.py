@@ -50,8 +50,7 @@ class Newton(Form):
         count = self.n + step.multipliers
         return [("unknowns", self.s * count), ("pushed", self.n), ("more", self.n),
                 ("invariants", self.one.before.output_size), ("memory", self.n * ahead.memory),
-                ("record", ahead.record), ("floor", self.n if step.multipliers else 0),
-                ("sense", int(self.senses))]  # fmt: skip
+                ("record", ahead.record), ("sense", int(self.senses))]  # fmt: skip
 
     @property
     def senses(self) -> bool:
@@ -140,7 +139,7 @@ class Newton(Form):
 
     def _land(self) -> Program:
         B, rows, x = self.opened()
-        n, step = self.n, self.step
+        n = self.n
         z = self._rows_of(x["unknowns"])
         pushed = [a + b for a, b in zip(x["pushed"], x["more"], strict=True)]
         # What the sum with the last change loses of it belongs to the state, too (`step.form` says why).
@@ -151,9 +150,7 @@ class Newton(Form):
         # Multipliers enter linearly, beside increments: those of the last step will do.
         new = [ahead.propose(row, choice) for row in memory] + z[n:]
         out["unknowns"] = self._flat(new)
-        out = self.scaled(rows, out, new[:n])
-        if step.multipliers:
-            out["scale"] = [a.op("max", b) for a, b in zip(out["scale"], x["floor"], strict=True)]
+        out = self.scaled(rows, x, out, new[:n])
         return self.closed(B, x, out)
 
     def put(self, x: Mapping[str, FloatArray], lane: int, z: FloatArray, impulse: FloatArray, h: float) -> None:
@@ -226,7 +223,7 @@ class Chord(Form):
         ahead, memory, choice = self.foreseen(rows, x, out, z)
         new = [ahead.propose(row, choice) for row in memory]
         out["Z"] = [y for row in new for y in row]
-        return self.closed(B, x, self.scaled(rows, out, new))
+        return self.closed(B, x, self.scaled(rows, x, out, new))
 
     def put(self, x: Mapping[str, FloatArray], lane: int, z: FloatArray, impulse: FloatArray, h: float) -> None:
         self.write(x["Z"], lane, z.T)

@@ -85,21 +85,19 @@ class Rescue:
         """The step from (q, p); inputs are those at the nodes, (r, channels)."""
         v = self.velocity(t, q, p)
         predictions = [self._march, self._uniform] if self.step.checked else [self._uniform, self._march]
-        spent, continued = 0, False
+        spent, continued, short = 0, False, self._short(t, q, p, h, v, inputs) if self.step.checked else None
         for predict in predictions:
             guess = predict(t, q, v, h, inputs)
-            tried = self.newton(t, q, p, h, guess, inputs)
+            tried = self.newton(t, q, p, h, guess, inputs, short=short)
             spent += tried.iterations
-            if tried.z is not None and not (
-                self.step.checked and tried.negative != self._begins(t, q, p, h, v, inputs)
-            ):
+            if tried.z is not None and (short is None or tried.negative == self.turned(short)):
                 break
         else:
             tried, continued = self.follow(t, q, p, h, v, inputs, spent), True
             spent = tried.iterations
         assert tried.z is not None
-        _, _, impulse = self.equations(t, q, p, h, tried.z, inputs)
-        return Solved(tried.z, impulse, spent, continued, self.floor(t, q, v))
+        _, J, impulse, rough = self.equations(t, q, p, h, tried.z, inputs)
+        return Solved(tried.z, impulse, spent, continued, self.floor(J, rough))
 
     def _uniform(self, t: float, q: FloatArray, v: FloatArray, h: float, inputs: FloatArray) -> FloatArray:
         guess = np.zeros((self.step.s, self.step.n + self.step.multipliers))
@@ -161,25 +159,19 @@ class Rescue:
         sines = np.linalg.svd(rows / np.linalg.norm(rows, axis=1, keepdims=True), compute_uv=False)
         return bool(sines[-1] < SMALLEST)
 
-    def floor(self, t: float, q: FloatArray, v: FloatArray) -> FloatArray | float:
-        """The scales of which STALLED is what rounding of g moves the coordinates by: 16 ε |K| |G| |q| at most, K being
-        M⁻¹Gᵀ(G M⁻¹Gᵀ)⁻¹.
-        """
-        if self.end is None:
-            return 0.0
-        held = self.end({"t": t, "q": q, "v": v, "multipliers": 0.0, "params": self.params})
-        rough = np.diag(np.concatenate([0.0 * q, np.abs(held["c_v"].reshape(-1, len(q))) @ np.abs(q)]))
+    def floor(self, J: Any, rough: FloatArray) -> FloatArray | float:
+        """The scales of which STALLED is what rounding of the terms moves the coordinates by: 16 ε |J⁻¹| Σ |terms|."""
         try:
-            moved = np.abs(np.linalg.solve(self._saddle(held), rough)[: len(q)]).sum(axis=1)
+            moved = np.abs(self._by_point(np.abs(np.linalg.inv(J)) @ rough)[:, : self.step.n]).max(axis=0)
         except np.linalg.LinAlgError:
             return 0.0
         return np.where(moved < np.inf, moved * (2.0**-48 / STALLED), 0.0)
 
-    def _begins(self, t: float, q: FloatArray, p: FloatArray, h: float, v: FloatArray, inputs: FloatArray) -> bool:
-        """Whether det ∂R/∂z is negative for h → 0."""
+    def _short(self, t: float, q: FloatArray, p: FloatArray, h: float, v: FloatArray, inputs: FloatArray) -> Any:
+        """∂R/∂z for h → 0, where it is about A/h ⊗ L_vv."""
         small = h * SMALLEST
-        _, J, _ = self.equations(t, q, p, small, self._uniform(t, q, v, small, inputs), inputs)
-        return self.turned(J)
+        _, J, *_ = self.equations(t, q, p, small, self._uniform(t, q, v, small, inputs), inputs)
+        return J * SMALLEST
 
     def follow(
         self, t: float, q: FloatArray, p: FloatArray, h: float, v: FloatArray, inputs: FloatArray, spent: int
@@ -225,24 +217,27 @@ class Rescue:
         return np.asarray(v, float)
 
     def newton(
-        self, t: float, q: FloatArray, p: FloatArray, h: float, z: Any, inputs: FloatArray, near: bool = False
+        self, t: float, q: FloatArray, p: FloatArray, h: float, z: Any, inputs: FloatArray, near: bool = False,
+        short: Any = None,
     ) -> _Tried:  # fmt: skip
         """Newton's iteration from z. Increments are counted in parts of their coordinate's step; trusted is what
-        contracts to a quarter at first, and to SECOND of the step then. With `near` the first one may be an eighth.
+        contracts to a quarter at first, also where the second one is that of the `short` step's matrix, and to SECOND
+        of the step then. With `near` the first one may be a 64th part of it.
         """
         n, checked = self.step.n, self.step.checked
-        least = np.maximum(np.abs(q) * RESOLVED + 1e-280, self.floor(t, q, 0.0 * q))
-        before, begun, residual = (1 / 8 if near else np.inf), False, np.inf
-        scale = np.maximum(np.abs(z[:, :n]).max(axis=0), least)
+        before, begun, residual = (1 / 64 if near else np.inf), False, np.inf
+        scale = np.maximum(np.abs(z[:, :n]).max(axis=0), np.abs(q) * RESOLVED + 1e-280)
         most = MOST_ITERATIONS if checked else MOST_ANYHOW
         for k in range(1, most + 1):
-            R, J, _ = self.equations(t, q, p, h, z, inputs)
+            R, J, _, rough = self.equations(t, q, p, h, z, inputs)
             residual = float(np.abs(R).max())
             if not np.isfinite(R).all():
                 return _Tried(None, NOT_FINITE, residual, k)
             found = self.increment(J, R)
             if found is None:
                 return _Tried(None, SINGULAR, residual, k)
+            if k == 1:
+                scale = np.maximum(scale, self.floor(J, rough))
             dz = self._by_point(found)
             z, last = z + dz, before
             old, scale = scale, np.maximum(scale, np.abs(z[:, :n]).max(axis=0))
@@ -254,6 +249,10 @@ class Rescue:
             if (old < WOKEN * scale).any():
                 begun, before = False, np.inf
                 continue
+            if k == 2 and short is not None and not self.step.multipliers:
+                plain = self.increment(short, R)
+                if plain is None or (np.abs(self._by_point(plain)) > TRUST * last * self.unit(scale)).any():
+                    return _Tried(None, NOT_CONVERGED, size, k)
             if checked and size > (min(TRUST * last, SECOND) if begun else TRUST * last if not near else last):
                 return _Tried(None, NOT_CONVERGED, size, k)
             begun, before = True, size
@@ -280,34 +279,40 @@ class Rescue:
 
     def equations(
         self, t: float, q: FloatArray, p: FloatArray, h: float, z: FloatArray, inputs: FloatArray
-    ) -> tuple[FloatArray, Any, FloatArray]:
-        """R, ∂R/∂z and the impulse (`step.form`); multipliers and their equations stand behind all increments."""
+    ) -> tuple[FloatArray, Any, FloatArray, FloatArray]:
+        """R, ∂R/∂z, the impulse (`step.form`), and what R is summed from, without signs; multipliers and their
+        equations stand behind all increments.
+        """
         step, n, s, m = self.step, self.step.n, self.step.s, self.step.multipliers
         N = s * n
         R, J, impulse = np.zeros(s * (n + m)), np.zeros((s * (n + m), s * (n + m))), np.zeros(n)
         R[N - n : N] = -p
+        rough = np.abs(R)
         read = {"q": z[:, :n], "v": z[:, :n], "multipliers": z[:, n:]}
         place = {"q": (slice(0, N), n), "v": (slice(0, N), n), "multipliers": (slice(N, None), m)}
         put = {"f": (slice(0, N), n), "m": (slice(0, N), n), "g": (slice(N, None), m)}
         for e, term in enumerate(step.terms):
             table = stencils(step.samples(term), h)
             for i, (time, weight) in enumerate(zip(table.times, table.weights, strict=True)):
-                at = self._at(
-                    e, t + time, q + table.gather["q"][i] @ read["q"], table.gather["v"][i] @ read["v"],
-                    table.gather["multipliers"][i] @ read["multipliers"], inputs[i] if len(inputs) else inputs,
-                )  # fmt: skip
+                point = {block: table.gather[block][i] @ read[block] for block in read}
+                point["q"] = q + point["q"]
+                driven = inputs[i] if len(inputs) else inputs
+                at = self._at(e, t + time, point["q"], point["v"], point["multipliers"], driven)
                 for name, (rows, _) in put.items():
                     if name not in at:
                         continue
                     scatter, w = table.scatter[name][i], 1.0 if name == "g" else weight
                     R[rows] += np.outer(scatter, w * at[name]).ravel()
+                    terms = np.abs(at[name])
                     if name == "f":
                         impulse += w * at[name]
                     for block, (columns, _) in place.items():
                         slope = at.get(f"{name}_{block}")
                         if slope is not None:
                             J[rows, columns] += w * np.kron(np.outer(scatter, table.gather[block][i]), slope)
-        return R, J, impulse
+                            terms += np.abs(slope) @ np.abs(point[block])
+                    rough[rows] += np.outer(np.abs(scatter * w), terms).ravel()
+        return R, J, impulse, rough
 
     def _at(
         self, e: int, t: float, q: FloatArray, v: FloatArray, multipliers: FloatArray, inputs: FloatArray

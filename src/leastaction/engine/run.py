@@ -78,7 +78,7 @@ class Engine:
         self.system, self.method, self.phases = system, method, phases
         self.how, self.step, self.form = how, how.step, form
         self.width, self.lanes, self.places = width, self.form.lanes, self.form.places
-        self.values = self.form.places["tables"].stop  # of a state
+        self.values = max(place.stop for place in self.places.values())  # of a state
         self._native: dict[bool, tuple[Native, Any]] = {}
         self._tables: dict[float, FloatArray] = {}
 
@@ -188,6 +188,8 @@ class Engine:
         n, room = self.step.n, (self.places["p"].start - self.places["q"].start) * self.lanes
         pitch = 1 if self.form.side else self.lanes
         found = np.where(columns < n, columns * pitch, (columns - n) * pitch + room)
+        if not self.form.varied:
+            return found
         group, lane = np.divmod(np.arange(self.form.varied), self.lanes)
         first = (self.places["directions"].start - self.places["q"].start + group * 2 * n) * self.lanes + lane
         return np.concatenate([found, np.add.outer(first, np.arange(2 * n) * self.lanes).ravel()]).astype(np.int64)

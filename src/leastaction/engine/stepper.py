@@ -136,22 +136,21 @@ class FormStepper:
         own = np.minimum(lanes, self.size - 1)
         alive = (lanes < self.size) & (self.tally[lanes, STATUS] == GOING_WELL)
         columns = slice(None) if how.form.side else who
-        for state, part, offset in zip(self.states[g], self.parts, self.offsets, strict=True):
+        blocks = {"q": how.packed(q[own]), "p": how.packed(p[own]), "params": self.params[own].T}
+        if "v" in how.places:  # a run begins with the velocity that was given
+            blocks["v"] = np.broadcast_to(start.v, q.shape)[own].T
+        for state, part, offset in zip(self.states[g], self.parts.tolist(), self.offsets.tolist(), strict=True):
             state[:, columns] = 0.0
-            values = {
-                "q": how.packed(q[own]), "p": how.packed(p[own]), "params": self.params[own].T, "h": part * h,
-                "period": h, "t0": float(start.t) + offset * h, "t": float(step), "alive": alive, "offset": offset,
-            }  # fmt: skip
-            if "v" in how.places:  # a run begins with the velocity that was given
-                values["v"] = np.broadcast_to(start.v, q.shape)[own].T
-            for name, value in values.items():
-                if (block := state[how.places[name]]).size:
-                    block[:, columns] = value
-            state[how.places["tables"]] = how.tables(float(part * h))
-            blocks = {name: state[place] for name, place in how.places.items()}
-            how.form.began(
-                blocks, float(start.t) + (step + offset) * h, q[own[0]], p[own[0]], part * h, self.params[own[0]]
-            )
+            for name, block in blocks.items():
+                state[how.places[name], columns] = block
+            t0 = float(start.t) + offset * h
+            single = {"h": part * h, "period": h, "t0": t0, "t": step, "alive": alive, "offset": offset}
+            for name, value in single.items():
+                state[how.places[name].start, columns] = value
+            state[how.places["tables"]] = how.tables(part * h)
+            if how.form.alone:
+                x, i = {name: state[place] for name, place in how.places.items()}, own[0]
+                how.form.began(x, float(start.t) + (step + offset) * h, q[i], p[i], part * h, self.params[i])
         if self.row.varied:
             self.D = self.row.directions()
         self.tally[lanes, STEPS] = step
@@ -329,14 +328,13 @@ class FormStepper:
     def _prepare(self, which: NDArray[np.intp], now: NDArray[Any], enter: int, end: int | None) -> None:
         """What native runs of these groups are told, of steps from `now` up to `end`, or of one factor of a step."""
         every, first, rows = self._rows
-        phases, calls, phase = len(self.parts), self._calls, self._phase[which]
-        own = which * self.lanes
+        phases, phase, own = len(self.parts), self._phase[which], which * self.lanes
         row = now // every + 1 - first if every else 0 * now
         given = {
             "steps": 1 if end is None else (end - now) * phases - phase,
             "enter": np.where(self._unbegun[which], BEGIN, enter) if enter == EASY else enter,
             "phase": phase, "due": every - now % every if every else NEVER, "every": every or NEVER,
-            "rows": rows.ctypes.data + 8 * (own * (rows.strides[0] // 8) + row * self.row.width),
+            "rows": rows.ctypes.data + rows.strides[0] * own + 8 * self.row.width * row,
             "lane": rows.strides[0] // 8, "width": self.row.width,
             "kept": self._kept.ctypes.data, "kept_count": len(self._kept),
             "looks": self._noted.ctypes.data + self._noted.strides[0] * own, "look_room": self._looks.shape[1],
@@ -350,8 +348,10 @@ class FormStepper:
             begin = begin + (now - self._table_first) * item + phase * r * channels
             given |= {"table": table.ctypes.data + 8 * begin, "table_step": r * channels,
                       "table_lane": table.shape[1] * item if B > 1 else 0, "table_node": channels}  # fmt: skip
+        told = np.zeros((len(CALL), len(which)), np.int64)
         for name, value in given.items():
-            calls[which, PLACE[name]] = value
+            told[PLACE[name]] = value
+        self._calls[which] = told.T
 
     def _called(self, which: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Native runs of some groups: how many whole steps each did, and why they ended."""
@@ -467,8 +467,8 @@ class FormStepper:
                 continue
             how.form.put(blocks, lane, solved.z, solved.impulse, h)
             own = slice(None) if how.form.side else lane
-            if "floor" in blocks and blocks["floor"].size:
-                blocks["floor"][:, own] = solved.floor
+            if "floor" in blocks and np.ndim(solved.floor):
+                blocks["floor"][:, own] = how.packed(np.tile(solved.floor, (self.lanes, 1)))[:, own]
             for name in ("failed", "going"):
                 blocks[name][:, own] = 0.0
             blocks["spent"][:, own] += solved.iterations

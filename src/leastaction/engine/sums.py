@@ -206,7 +206,7 @@ class SumRescue(Rescue):
 
     def equations(
         self, t: float, q: FloatArray, p: FloatArray, h: float, z: FloatArray, inputs: FloatArray
-    ) -> tuple[FloatArray, Any, FloatArray]:
+    ) -> tuple[FloatArray, Any, FloatArray, FloatArray]:
         from scipy.sparse import block_array, csc_array, kron
 
         n, s, count, held = self.step.n, self.step.s, self.step.multipliers, z[:, self.step.n :]
@@ -230,7 +230,7 @@ class SumRescue(Rescue):
         ))  # fmt: skip
         whole = csc_array((J.ravel(), (row.ravel(), column.ravel())), shape=(s * n, s * n))
         if not count:
-            return R.ravel(), whole, impulse
+            return R.ravel(), whole, impulse, R
         # The reactions, at the control points.
         table, blocks, size = stencils(samples(self.how.method, "controls"), h), self.how.bent, self.sums.size
         begin, parts, g = size - count, [whole, 0, 0], np.zeros((s, count))
@@ -250,7 +250,7 @@ class SumRescue(Rescue):
             ):
                 parts[k] = parts[k] + kron(np.outer(scatter[out], gather[by][i]), block)
         J = block_array([[parts[0], parts[1]], [parts[2], None]]).tocsc()
-        return np.concatenate([R.ravel(), g.ravel()]), J, impulse
+        return np.concatenate([R.ravel(), g.ravel()]), J, impulse, R
 
     def acceleration(self, t: float, q: FloatArray, v: FloatArray, inputs: FloatArray) -> FloatArray:
         found = self.at.motion(t, q, v)
@@ -263,6 +263,9 @@ class SumRescue(Rescue):
             return -np.asarray(splu(J).solve(R))
         except (RuntimeError, ValueError):
             return None
+
+    def floor(self, J: Any, rough: FloatArray) -> float:
+        return 0.0  # coordinates of a kind have one scale
 
     def turned(self, J: Any) -> bool:
         from scipy.sparse.linalg import splu

@@ -9,9 +9,9 @@ solved   What would come next is NEGLIGIBLE: δ_k θ, or δ_k θ² where the ite
          twice. The smallest rate seen counts: rounding may hide how small an increment is, so one below ROUNDING counts
          as δ_{k−1} θ at most.
          Or increments that were STALLED at rounding level shrink no more (θ > ½).
-trusted  Some rate was at most TRUST: by the theorem of Newton and Kantorovich (Deuflhard, Newton Methods for Nonlinear
-         Problems, 2.1) there is then one root near the place where that iteration began. Or the first increment was a
-         small part of the step (NEAR): the prediction was near any root there is.
+trusted  The first rate was at most TRUST: by the theorem of Newton and Kantorovich (Deuflhard, Newton Methods for
+         Nonlinear Problems, 2.1) there is then one root near the prediction. Or the first increment was a small part of
+         the step (NEAR): the prediction was near any root there is. Later rates tell of other places.
          Where det ∂R/∂z is known it has the sign that it has for h → 0 (`refuse`).
 failed   A number is not finite; an increment or the step is longer than FAR times its scale; the iteration shrinks too
          slowly (SLOW, SLOWER from the third rate on), or would take more than `patience` further iterations.
@@ -34,11 +34,11 @@ NEGLIGIBLE = EPS / 1000  # larger ones were seen as a drift of the energy, since
 ROUNDING = 8 * EPS  # increments that small are noise for the most part
 STALLED = 1e-9  # the floor of an ill-conditioned mass: 10⁻¹² for chains of fifty links
 TRUST = 0.25  # by the theorem; …
-NEAR = 1 / 16  # … a prediction that misses by so little of the step was near any root there is
+NEAR = 1 / 16  # … a prediction that misses by so little of the step was near any root there is, by mass chords, …
+FOLLOWED = 2.0**-10  # … and by derivatives, with which any root attracts
 FAR = 48.0  # a step grows by no such factor from one step to the next
 SLOW, SLOWER = 0.9, 0.5  # a second rate may be bad where the prediction was; a third one says how it goes on
 PATIENCE = 32  # further iterations that are worth more than derivatives, or another prediction
-WAKING = 4.5  # iterations of a first step in which increments need not shrink
 STATE = ("going", "failed", "size", "rate", "nearest", "iterations")  # what the verdict remembers, a number of each
 
 
@@ -53,6 +53,7 @@ def judged(
     squares: bool = False,
     corrected: bool = False,
     lands: bool = False,
+    plain: Sequence[Row] | None = None,
 ) -> dict[str, list[Any]]:
     """What an iteration changes of the state beside the unknowns; x is the state, `moves` the increments and `places`
     the whole increments of the step, a row for each coordinate.
@@ -62,6 +63,7 @@ def judged(
     squares    whether it contracts quadratically
     corrected  whether all iterations but the first one contract by the square of what the first one contracts by
     lands      whether the result follows from forces that are evaluated at the root again
+    plain      the increments that the mass alone would make of the same residual; None: they are the moves
     """
     n, one, started = len(moves), x["going"][0].B.number(1.0), x["started"][0]
     scale = list(x["scale"])
@@ -70,20 +72,23 @@ def judged(
         scale = [started.where(a, a.op("max", b).op("max", TINY)) for a, b in zip(scale, longest, strict=True)]
     units = numbers(rows, [one / a for a in scale], n)
     size, reach = (_largest(rows, units, of) for of in (moves, places))
-    found = ruled(x, size, reach, first=first, patience=patience, squares=squares, corrected=corrected, lands=lands)
+    most = None if plain is None else _largest(rows, units, plain)
+    found = ruled(x, size, reach, first=first, patience=patience, squares=squares, corrected=corrected, lands=lands,
+                  plain=most)  # fmt: skip
     return found | ({"scale": scale} if first else {})
 
 
 def ruled(
     x: Mapping[str, Sequence[Value]], size: Value, reach: Value, *, first: bool, patience: int, squares: bool = False,
-    corrected: bool = False, lands: bool = False, stalled: Any = STALLED,
+    corrected: bool = False, lands: bool = False, stalled: Any = STALLED, plain: Value | None = None,
 ) -> dict[str, list[Any]]:  # fmt: skip
     """The rule alone, of the size of an increment and of the whole step, in scales, and of the size at which increments
     that shrink no more are rounding.
     """
     one, sound = size.B.number(1.0), (size < FAR) & (reach < FAR)
     if first:
-        solved, slow, rate, nearest = size <= NEGLIGIBLE, size < 0.0, one, (size <= NEAR).where(0.0, 1.0)
+        solved, slow, rate = size <= NEGLIGIBLE, size < 0.0, one
+        nearest = (size <= (NEAR if plain is None else FOLLOWED)).where(0.0, 1.0)
     else:
         before, least, k = x["size"][0], x["rate"][0], x["iterations"][0]
         now = size / before
@@ -92,14 +97,10 @@ def ruled(
         factor = rate * rate if squares or lands else (k < 1.5).where(rate * rate, rate) if corrected else rate
         left = hidden * factor
         solved = (left <= NEGLIGIBLE) | ((now > 0.5) & (size <= stalled))
-        nearest = x["nearest"][0].op("min", rate)
-        most = (k < 2.5).where(SLOW, SLOWER)
+        nearest = (k < 1.5).where(x["nearest"][0].op("min", now if plain is None else plain / before), x["nearest"][0])
         hopeless = (left * power(factor, patience) > NEGLIGIBLE) & (k > 1.5)
-        # In a first step some coordinates may move only after others have: then increments do not shrink at first.
-        waking = ~x["started"][0] & (k < WAKING)
-        slow = (size > STALLED) & ((now > most) | hopeless) & ~waking
+        slow = (size > STALLED) & ((now > (k < 2.5).where(SLOW, SLOWER)) | hopeless) | (nearest > TRUST)
         solved = solved & (nearest <= TRUST)
-        slow = slow | ((now > 0.5) & (size <= stalled) & ~solved)
     failed = ~sound | (slow & ~solved)
     return {
         "going": [~failed & ~solved],

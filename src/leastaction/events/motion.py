@@ -109,13 +109,18 @@ class Motion:
         g(b)) of two places and the values there. Returns τ, the remaining values of g, and the states.
         """
 
+        known, ends = np.full(len(who), np.nan, starts.dtype), starts[:, 1:].copy()
+
         def values(k: NDArray[np.intp], tau: NDArray[Any]) -> NDArray[Any]:
             passed = tau * lengths[k]
-            states = self.steps(who[k], starts[k], passed)
-            return self.values(who[k], starts[k, 0] + passed, states)[np.arange(len(k)), event[k]]
+            known[k], ends[k] = tau, self.steps(who[k], starts[k], passed)
+            return self.values(who[k], starts[k, 0] + passed, ends[k])[np.arange(len(k)), event[k]]
 
         tau, left = zeros(values, brackets, self.eps)
-        return tau, left, self.steps(who, starts, tau * lengths)
+        k = np.flatnonzero(tau != known)  # nearly always the last place is the zero
+        if len(k):
+            ends[k] = self.steps(who[k], starts[k], tau[k] * lengths[k])
+        return tau, left, ends
 
 
 def held_rows(system: Any, evaluate: Callable[[Program], NDArray[Any]]) -> NDArray[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,8 @@ class WatchedForms:
         for i, ended in self._ended.items():
             if ended.state is not None:
                 D = [] if ended.tangent is None else [ended.tangent.ravel()]
-                found[i] = np.concatenate([ended.state, *D])
+                given = np.concatenate([ended.state, *D])
+                found[i, : len(given)] = given
         return found
 
     def failure(self) -> Failure | None:
@@ -116,7 +118,8 @@ class WatchedForms:
             return
         for i, (k, outcome) in self._looked(who, looks).items():
             if isinstance(outcome, Ended):
-                self._ended[i] = outcome
+                begin = looks[k, 3 : 3 + 2 * self._n]  # where a step begins that does not count
+                self._ended[i] = outcome if outcome.state is not None else replace(outcome, state=begin)
                 solver.end(i, outcome.failure.status)
             else:
                 thrown[i] = int(looks[k, 0]) + 1, outcome

@@ -14,7 +14,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -53,7 +53,7 @@ _WIDE = {"avx2", "fma", "avx512f"}  # what decides how vectors are computed with
 LONG = 4_000  # instructions and outputs of a Program beyond which LLVM's passes gain nothing …
 LONG_AND_RARE = 1_000  # … or too little for code that runs once in a step at most
 LONG_PIECE = 500  # instructions of one function of such a Program
-LONG_RUN = 100_000
+LONG_RUN = 40_000  # instructions of a piece of a run, of which there are four or five
 ITERATING = {"first", "again", "hard", "harder"}  # pieces of a run whose result another iteration checks
 
 
@@ -228,23 +228,26 @@ def compile_run(pieces: Mapping[str, Program | Script], shape: Shape, same: froz
     The blocks in `same` have the same number in all lanes. A lane whose angles are out of the bounded sine's range gets
     a NaN, so that its step fails and is solved alone.
     """
-    library, texts, work = _library(shape.lanes), [], 1
-    programs = [piece for piece in pieces.values() if isinstance(piece, Program)]
-    length = sum(len(program.code) for program in programs)
-    effort = BEST if len(programs) < len(pieces) else STRAIGHT if length <= LONG_RUN else Effort(0, 1)
+    library, texts, work = _library(shape.lanes), list[str](), 1
+    parts = list[tuple[str, str, Effort]]()  # of Programs, compiled apart: other runs have the same ones
     for name, program in pieces.items():
         if isinstance(program, Script):
             texts += program.lower(name, shape.lanes, library)
             continue
         bounded = shape.lanes > 1 and name in ITERATING
         written = _by_addition(program, library) if bounded else program
+        effort = STRAIGHT if len(program.code) <= LONG_RUN else Effort(0, 1)
         piece = PIECE if effort.passes else LONG_PIECE
         lowered = lower(written, name, shape.lanes, bounded, True, library, piece, same & dict(program.inputs).keys())
-        texts.append(lowered.text)
+        parts.append((lowered.text, name, effort))
         work = max(work, lowered.work)
+    effort = BEST if texts else STRAIGHT
     texts.append(driver(tuple(pieces), shape))
     # Pieces stay apart: inlined, a product of one piece could be contracted with a sum of the next.
-    code = _linked(lambda: link_ir(texts, list(pieces)), "run", key="\n".join(["apart", *texts]), effort=effort)
+    key = "\n".join(["apart", *texts])
+    codes = [_compiled(lambda: link_ir(texts, list(pieces)) if texts[1:] else texts[0], "run", key, effort)]
+    codes += [_compiled(partial(str, text), name, text, effort) for text, name, effort in parts]
+    code = _link("run", *codes)
     return Native(int(code["run"]), 0, 0, work, code)
 
 
@@ -287,7 +290,7 @@ def compile_strip(strip: Strip) -> Native:
 
 def load_object(code: bytes, symbol: str) -> int:
     """The address of `symbol` in machine code that stays for as long as the process lives: that of a native loop."""
-    library = _link(code, symbol)
+    library = _link(symbol, code)
     with _lock:
         _loops.append(library)
     return int(library[symbol])
@@ -303,7 +306,7 @@ def compile_object(text: Callable[[], str], symbol: str, key: str) -> bytes:
 
 def _linked(text: Callable[[], str], symbol: str, key: str, effort: Effort) -> Any:
     """Machine code in memory, compiled or taken from the cache; the code stays as long as this object."""
-    return _link(_compiled(text, symbol, key, effort), symbol)
+    return _link(symbol, _compiled(text, symbol, key, effort))
 
 
 def _compiled(text: Callable[[], str], symbol: str, key: str, effort: Effort, kind: str = "native") -> bytes:
@@ -318,9 +321,11 @@ def _compiled(text: Callable[[], str], symbol: str, key: str, effort: Effort, ki
     return code
 
 
-def _link(code: bytes, symbol: str) -> Any:
+def _link(symbol: str, *codes: bytes) -> Any:
     _target()
-    builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(symbol)
+    builder = llvm.JITLibraryBuilder().add_current_process().export_symbol(symbol)
+    for code in codes:
+        builder.add_object_img(code)
     with _lock:
         return builder.link(_jit(), f"code-{next(_names)}")
 

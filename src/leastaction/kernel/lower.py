@@ -34,6 +34,7 @@ from leastaction.kernel import vector_math
 from leastaction.program import ACROSS, FOLD, LANE, SWAP, Instruction, Program, to_float64
 
 PIECE = 2000  # instructions of one function, at most
+MOST_INLINED = 2  # functions of a Program in which sines are written out; of twenty pendulums they are 4/5 of the code
 SPREAD = 3  # so many lanes of one vector, each spread over a vector, are read from memory
 READINGS = 8  # so many times a table is read again, at most
 GIVEN = ("input", "const")
@@ -96,8 +97,9 @@ def lower(
     arguments = f"ptr{alias} %in, ptr{alias} %out, ptr noalias %work"
     # A stack is aligned to 16 bytes: vectors that wait there would mostly lie across two lines of the cache.
     aligned = f" alignstack({8 * lanes})" if lanes > 1 else ""
-    text = [_declarations(target)]
-    fill = []
+    text, fill = [_declarations(target, {op for op, *_ in program.code})], []
+    if len(pieces) > MOST_INLINED:
+        text = [text[0].replace("alwaysinline", "noinline")]
     if filled:
         text.append("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n")
         size = 8 * lanes * program.output_size
@@ -345,7 +347,7 @@ class _Lanes:
         return [*lines, f"  {v} = shufflevector {half} {part}.0, {half} {part}.1, <{self.count} x i32> <{places}>"]
 
 
-def _declarations(target: _Lanes) -> str:
+def _declarations(target: _Lanes, used: Collection[str]) -> str:
     pure = " nounwind willreturn memory(none)"
     functions = {symbol: ("double", op in _BINARY_CALLS) for op, symbol in _CALLS.items()}
     if target.count > 1:
@@ -359,7 +361,9 @@ def _declarations(target: _Lanes) -> str:
     for symbol, (kind, binary) in functions.items():
         arguments = f"{kind}, {kind}" if binary else kind
         lines.append(f"declare {kind} @{symbol}({arguments}){'' if symbol.startswith('llvm.') else pure}")
-    lines += filter(None, [vector_math.definitions(target.functions, target.count, target.bounded)])
+    groups = [group for group in (vector_math.PAIR, vector_math.POWERS) if not set(group).isdisjoint(used)]
+    own = {op: function for op, function in target.functions.items() if any(op in group for group in groups)}
+    lines += filter(None, [vector_math.definitions(own, target.count, target.bounded)])
     return "\n".join(lines) + "\n"
 
 

@@ -386,6 +386,8 @@ class Builder:
     def op(self, op: str, *args: int) -> int:
         """The value of `op` on the values `args`, simplified."""
         constants = [self.constant(a) for a in args]
+        if op == "mul" and 0 in constants:
+            return self.const(0.0)
         if op in _RATIONAL and all(c is not None and finite(c) for c in constants):
             exact = [Fraction(c) for c in constants if c is not None]
             if op != "div" or exact[1] != 0:
@@ -410,8 +412,6 @@ class Builder:
                 if self.code[b][0] == "neg":
                     return self.op("add", a, self.code[b][1])
             elif op == "mul":
-                if x == 0 or y == 0:
-                    return self.const(0.0)
                 if x == 1:
                     return b
                 if y == 1:

@@ -125,7 +125,7 @@ def _upward(rows: Matrix, x: list[list[Any]]) -> list[list[Any]]:
 
 
 def _less(row: Sequence[Any], factor: Any, other: Sequence[Any]) -> list[Any]:
-    return [a - factor * b for a, b in zip(row, other, strict=True)]
+    return list(row) if factor.known == 0 else [a - factor * b for a, b in zip(row, other, strict=True)]
 
 
 def lost_digits(matrix: Matrix) -> Value:

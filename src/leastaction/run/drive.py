@@ -132,16 +132,16 @@ def stretch(plan: Plan, starts: Starts, standing: Standing, block: Block, tick: 
         if plan.hasty and isinstance(stepper, FormStepper):
             stepper.hurry()
         rows, own, begun = block.rows[slice(*part)], standing.part(*part), stepper.done
-        thrown = impacts(plan, own)
-        while goes_on and not stepper.status().all() and stepper.done < end:
+        thrown, now = impacts(plan, own), begun
+        while goes_on and not stepper.status().all() and now < end:
             clock = time.perf_counter()
-            asked = min(piece, end - stepper.done)
+            asked = min(piece, end - now)
             done = stepper.advance(asked, plan.every, block.first, rows)
-            goes_on = tick(done * size)
+            goes_on, now = tick(done * size), stepper.done
             if done == asked:
                 spent = max(time.perf_counter() - clock, 1e-6)
                 piece = max(1, int(asked * min(MOST_GROWTH, PIECE_SECONDS / spent)))
-        standing.take(*part, stepper, lasting or (stepper.done < plan.steps and not stepper.status().all()))
+        standing.take(*part, stepper, lasting or (now < plan.steps and not stepper.status().all()))
         own = standing.part(*part)
         before, stored = (int(plan.regular(steps)) for steps in (begun, int(own.steps.max())))
         states = rows[:, : stored - block.first, : 2 * plan.row.n]
@@ -417,7 +417,7 @@ class WatchedEnergy:
         return done
 
 
-FIRST_ROWS = 256  # first rows of a run whose number of steps is not known
+FIRST_ROWS = 1024  # first rows of a run whose number of steps is not known
 
 
 class Memory:

@@ -131,14 +131,16 @@ def _moments(
     while k < first + states.shape[1]:
         some += [k] if k >= first else []
         k += k // 4 + 1
-    numbers, nothing = np.array(some, int), plan.reals.array(np.nan)[()]
-    found, t = states[:, numbers - first].swapaxes(0, 1), plan.t0 + plan.reals.array(numbers * plan.every) * plan.h
+    numbers, array, over = np.array(some, int), plan.reals.array, ~standing.going(plan.steps)
+    found, t = states[:, numbers - first].swapaxes(0, 1), plan.t0 + array(numbers * plan.every) * plan.h
     t = np.broadcast_to(t[:, None], found.shape[:2])
-    found = np.where((numbers[:, None] * plan.every <= standing.steps)[:, :, None], found, nothing)
-    over = ~standing.going(plan.steps)
+    if some and some[-1] * plan.every > standing.steps.min():
+        beyond = numbers[:, None] * plan.every > standing.steps
+        found = np.where(beyond[:, :, None], array(np.nan)[()], found)
     if over.any():
-        last = np.where(over[:, None], standing.at[:, : 2 * plan.row.n], nothing)
-        when = np.where(over, plan.t0 + plan.reals.array(standing.steps) * plan.h, nothing)
+        last, when = standing.at[:, : 2 * plan.row.n], plan.t0 + array(standing.steps) * plan.h
+        if not over.all():
+            last, when = (np.where(one, x, array(np.nan)[()]) for one, x in ((over[:, None], last), (over, when)))
         found, t = np.concatenate([found, last[None]]), np.concatenate([t, when[None]])
     return t, found, np.arange(len(t))[:, None] == len(numbers)
 
@@ -196,6 +198,9 @@ def _compare(
     if wrong.any():  # a motion may be at rest in all stored states
         size = np.where(np.logical_or.accumulate(wrong), np.fmax(size, soon(np.asarray(wrong.any(axis=0)))), size)
         wrong &= infinite | (error > LARGE * size)
+    elif going.all() and not np.isnan(t[last]).any():  # nearly always
+        balance[:, 1:3], balance[:, 3] = largest[last], t[last]
+        return
     ever, first, each = wrong.any(axis=0), wrong.argmax(axis=0), np.arange(len(going))
     upto = np.where(ever, first, last)
     balance[going, 1], balance[going, 2] = size[upto, each][going], noise[upto, each][going]

@@ -160,8 +160,8 @@ class Search:
             later = min(float(found.growth.kept(self.tol).min()), seen.length)
             if later == seen.length and until:
                 seen = trials
-            elif later <= k.LATER * until:  # finer runs have not shown more
-                found.until, found.error, found.trial = later, at_the_end, whole
+            elif later <= k.LATER * until:  # finer runs have not shown much more, and steps were made for that time
+                found.until, found.error, found.trial = min(later, until), at_the_end, whole
                 return
             elif later < seen.length * k.FEW / k.ROWS:
                 seen = trials.until(seen.length * k.FEW / k.ROWS)  # look closer

@@ -14,11 +14,12 @@ from leastaction.results.paths import Paths
 from leastaction.results.stored_path import StoredPath
 from leastaction.run.archive import Disk, machine
 from leastaction.run.drive import prepare, usual_parts
+from leastaction.run.given_inputs import check_span, points_of, read_inputs
 from leastaction.run.plan import archive_path, check_count, check_length, number, positive, steps_until
 from leastaction.run.standing import Status
 from leastaction.run.view import view
 from leastaction.run.waiting import compiling, preparing
-from leastaction.step.inputs import Inputs, check_span, points_of, read_inputs
+from leastaction.step.inputs import Inputs
 from leastaction.store.archive import Archive
 from leastaction.store.header import interpreting
 from leastaction.version import __version__

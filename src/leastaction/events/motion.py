@@ -22,10 +22,10 @@ from leastaction.events.kinds import Watch
 from leastaction.kernel import loops
 from leastaction.methods import Galerkin
 from leastaction.numbers.rounding import Digits, Reals
+from leastaction.numbers.zeros import zeros
 from leastaction.program import Program
 from leastaction.step.stepper import Start, Stepper
 from leastaction.step.stored_row import Row
-from leastaction.step.zeros import zeros
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import System
 

@@ -75,7 +75,7 @@ OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
 
 
 def places(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int]]:
-    """What can be changed, as (node, field, index in a list): not annotations, nothing in messages, no `strict=True`."""
+    """What can be changed, as (node, field, index in a list): not annotations, messages and `strict=True`."""
     for field, value in ast.iter_fields(tree):
         if field in ("annotation", "returns") or isinstance(tree, ast.JoinedStr | ast.Raise):
             continue

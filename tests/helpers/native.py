@@ -4,7 +4,8 @@ import ctypes
 
 import numpy as np
 
-from leastaction.kernel import compile_program
+from leastaction.kernel import Native, compile_program
+from leastaction.kernel.compile import compile_text
 
 
 def evaluate(program, rows):
@@ -15,3 +16,9 @@ def evaluate(program, rows):
     for row, out in zip(rows, found, strict=True):
         function(row.ctypes.data, out.ctypes.data, work.ctypes.data)
     return found
+
+
+def lowered_native(lowered):
+    """A lowered kernel, compiled: `address`, `work` and what keeps the code."""
+    code = compile_text("kernel", lowered.text)
+    return Native(code.address, 0, 0, max(1, lowered.work), code)

@@ -166,7 +166,7 @@ def test_kernels_of_another_processor_are_not_used(monkeypatch):
     text = "define void @kernel(ptr %in, ptr %out, ptr %work) { ret void }"
     for processor in ("one", "another"):
         monkeypatch.setattr(compile_module, "fingerprint", lambda processor=processor: processor)
-        compile_module._linked(lambda: text, "kernel", key="k", effort=compile_module.BEST)
+        compile_module._linked([text], "kernel", compile_module.BEST)
     assert len(set(names)) == 2
 
 
@@ -308,7 +308,6 @@ def test_code_that_nobody_holds_is_freed(monkeypatch):
 
 def test_code_that_is_held_stays(monkeypatch):
     monkeypatch.setattr(compile_module, "RECENT", 2)
-    kept = compile_program(program_number(1000))
     system = la.Lagrangian(lambda q, v: 0.5 * v @ v - 0.3137 * q @ q, n=2)
     run = system.stepper(la.method("simpson"), Start(0.0, np.ones(2), np.ones(2), np.ones(2), 0.1, np.zeros(0)))
     rows = np.full((1, 20, 4), np.nan)
@@ -318,4 +317,3 @@ def test_code_that_is_held_stays(monkeypatch):
     gc.collect()
     run.advance(10, 1, 1, rows)
     assert np.isfinite(rows).all()
-    assert compile_program(program_number(1000)) is kept

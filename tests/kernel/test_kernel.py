@@ -20,7 +20,7 @@ from leastaction.program import BINARY, OPERATIONS, UNARY, Builder, Program
 from leastaction.program.ordering import ordered
 from leastaction.step.form import step_of
 from leastaction.step.rows import SideBySide
-from native import evaluate
+from native import evaluate, lowered_native
 from systems import catalogued
 
 compiling = importlib.import_module("leastaction.kernel.compile")
@@ -280,8 +280,7 @@ def test_outputs_that_are_mostly_zero_are_filled_at_once(size):
 
 def test_outputs_count_when_llvm_s_effort_is_chosen():
     small, large = (Program((("x", 1),), (("y", n),), (("input", 0),), (0,) * n) for n in (10, 10**5))
-    assert compiling._effort(small) == compiling.STRAIGHT and compiling.packable(small)
-    assert not compiling.packable(large)
+    assert compiling._effort(small) == compiling.STRAIGHT
     assert compiling._effort(large).passes == compiling._effort(large).selection == 0
 
 
@@ -304,7 +303,7 @@ def test_what_is_the_same_in_all_lanes_is_computed_once(piece):
     for same in ((), ("one",)):
         library = compiling._library(lanes)
         lowered = lower(program, "kernel", lanes, True, True, library, piece, same)
-        code = compiling._linked(lambda text=lowered.text: text, "kernel", key=lowered.text, effort=compiling.BEST)
+        code = compiling._linked([lowered.text], "kernel", compiling.BEST)
         state, work = given.copy(), np.zeros(max(1, lowered.work))
         call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(int(code["kernel"]))
         call(state.ctypes.data, state.ctypes.data, work.ctypes.data)
@@ -336,7 +335,7 @@ def test_the_largest_comparison_tells_whether_any_lane_holds(lanes, same):
     outputs = {"one": [any_less, none, either], "x": [x + either]}
     program = B.build(**{name: [value.k for value in values] for name, values in outputs.items()})
     lowered = lower(program, "kernel", lanes, True, True, compiling._library(lanes), 2000, same)
-    code = compiling._linked(lambda: lowered.text, "kernel", key=lowered.text, effort=compiling.BEST)
+    code = compiling._linked([lowered.text], "kernel", compiling.BEST)
     call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(int(code["kernel"]))
     rng, work = np.random.default_rng(lanes), np.zeros(max(1, lowered.work))
     for least in (0.5, 1.5, 1.95):
@@ -362,7 +361,7 @@ def test_a_table_times_a_row_side_by_side(lanes, count):
     given = np.zeros((program.input_size, lanes))
     given[0], given[1 : 1 + rows.size] = 0.5, rows.numbers(0.5)
     given[1 + rows.size :].reshape(-1)[:count] = x
-    native = compile_program(program, lanes, same=frozenset({"h"}))
+    native = lowered_native(lower(program, "kernel", lanes, same=frozenset({"h"})))
     y, work = np.zeros((height, lanes)), np.zeros(native.work)
     kernel = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(native.address)
     kernel(given.ctypes.data, y.ctypes.data, work.ctypes.data)

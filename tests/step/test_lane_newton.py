@@ -7,15 +7,15 @@ import importlib
 import os
 import subprocess
 import sys
-from collections import OrderedDict
 
 import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.kernel import compile_program
+from leastaction.kernel import lower
 from leastaction.kernel.compile import LEVELS, _host_features, _processor
 from leastaction.program import Builder
+from native import lowered_native
 
 lowering = importlib.import_module("leastaction.kernel.lower")  # the package names its function like the module
 
@@ -73,10 +73,8 @@ def test_a_program_is_split_by_what_depends_on_an_input():
 def test_a_kernel_in_place_replaces_what_it_reads(piece, monkeypatch):
     """Outputs with the name of an input take its place, others go to `out`, wherever the program is cut."""
     monkeypatch.setattr(lowering, "PIECE", piece)
-    monkeypatch.setattr("leastaction.kernel.compile._held", {})
-    monkeypatch.setattr("leastaction.kernel.compile._recent", OrderedDict())
     program = some_program()
-    native = compile_program(program, lanes=4, in_place=True)
+    native = lowered_native(lower(program, "kernel", 4, in_place=True))
     x = np.random.default_rng(1).normal(size=(5, 4))
     state, out, work = x.copy(), np.zeros((1, 4)), np.zeros(native.work)
     function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(native.address)

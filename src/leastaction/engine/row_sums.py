@@ -5,7 +5,6 @@ Numbers of all coordinates lie one after the other in arrays of `padded(n)`, wit
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -16,9 +15,9 @@ from numpy.typing import NDArray
 
 from leastaction.engine.row_stretches import Part, cut
 from leastaction.kernel import Native, Strip, Write, compile_strip, native_lanes
-from leastaction.kernel.compile import compile_jobs
-from leastaction.kernel.guarded import check_zones, guarded
-from leastaction.kernel.script import JOB
+from leastaction.kernel.guarded import guarded
+from leastaction.kernel.loops import Loop
+from leastaction.kernel.script import JOB, jobs_alone
 from leastaction.program import Program
 from leastaction.step.form import Summand
 
@@ -116,19 +115,14 @@ class Evaluation:
         arrays = [guarded((size + W,), "a sum's") for size in (room, room, *map(padded, self.sizes))]
         arrays[0][: len(q)], arrays[1][: len(v)] = q, v
         point = np.array([float(t)])
-        _loop()(table.ctypes.data, len(table), point.ctypes.data, *(x.ctypes.data for x in arrays))
-        check_zones(*arrays)
+        _loop()(table, len(table), point, *arrays)
         return arrays[2][: self.sizes[0]], arrays[3][: self.sizes[1]]
 
 
 @lru_cache(maxsize=1)
-def _loop() -> Any:
+def _loop() -> Loop:
     """The native loop over jobs."""
-    native = compile_jobs()
-    kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, *[ctypes.c_void_p] * 5)
-    loop: Any = kind(native.address)
-    loop.native = native
-    return loop
+    return Loop("jobs", "inddddd", jobs_alone())
 
 
 class Blocks:

@@ -150,15 +150,16 @@ class Engine:
         return self._tables[h]
 
     @cached_property
-    def _unit_tables(self) -> tuple[FloatArray, NDArray[np.float64]]:
-        """The tables at h = 1, and the power of h, −1 … 2, that is a factor of each row."""
+    def _unit_tables(self) -> tuple[FloatArray, NDArray[np.int64]]:
+        """The tables at h = 1, and the power of h, 0, 1, 2 or −1, that is a factor of each row."""
         one, two = (self.form.rows.numbers(h) for h in (1.0, 2.0))
-        return one, np.select([(two == one * 2.0**k).all(axis=1) for k in (0, 1, 2)], [0.0, 1.0, 2.0], -1.0)
+        return one, np.select([(two == one * 2.0**k).all(axis=1) for k in (0, 1, 2)], [0, 1, 2], 3)
 
     def tables_in_passing(self, lengths: FloatArray) -> FloatArray:
         """Tables for single steps, quickly: their last bits are not those by which a long run keeps its energy."""
         one, power = self._unit_tables
-        return one * lengths[:, None, None] ** power[:, None]
+        powers = np.stack([lengths**0, lengths, lengths**2, 1 / lengths], axis=1)
+        return one * powers[:, power, None]
 
     def packed(self, x: FloatArray) -> FloatArray:
         """q or p of the trajectories side by side, (width, n), as a block, (values, lanes)."""

@@ -50,7 +50,7 @@ class FormStepper:
     """
 
     INTEGERS: tuple[str, ...] = ("status", "steps", "continued", "phase", "layout")
-    threads, hasty = 1, False
+    hasty = False
 
     def __init__(
         self, system: Any, method: Method, start: Start, row: Row | None = None, lanes: int = 1,
@@ -496,25 +496,6 @@ class FormStepper:
         found = np.concatenate([notes[i, :k] for i, k in enumerate(counts) if k] or [np.zeros((0, notes.shape[2]))])
         self._noted[:, 0] = 0.0
         return who, found.copy()
-
-    @property
-    def last(self) -> FloatArray:
-        """The leading coefficients of each trajectory's last step, by which a check judges the next, (size, n)."""
-        found = [self._last(g) for g in range(self.groups)]
-        return np.concatenate(found)[: self.size]
-
-    def _last(self, g: int) -> FloatArray:
-        block = self.block(g, "last")
-        return block[:, :1].T.copy() if self.engine.form.side else block.T.copy()
-
-    def set_last(self, i: int, lead: FloatArray) -> None:
-        g, lane = divmod(i, self.lanes)
-        if self.engine.form.side:
-            self.block(g, "last")[:] = lead[:, None]
-        else:
-            self.block(g, "last")[:, lane] = lead
-
-    # ---- single steps
 
     @cached_property
     def singles(self) -> SingleSteps:

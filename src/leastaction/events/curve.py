@@ -26,9 +26,7 @@ DEGREE = 12
 MEASURED = (2, 6, 10)  # measured between the points of these numbers and the points before them
 SAFETY = 2.0
 UNTOLD = 16.0
-FURTHER = (
-    1e-6  # how far beyond the end of a step events are looked for, x ≤ 1 + FURTHER: more than the rounding of time
-)
+FURTHER = 1e-6  # how far beyond the end of a step events are looked for, x ≤ 1 + FURTHER: more than rounding of time
 AROUND = 5  # states at the ends of steps: four for a cubic, and one more to see how its leading coefficient changes
 
 
@@ -98,32 +96,24 @@ def _points() -> tuple[FloatArray, ...]:
 
 
 def through_states(t: FloatArray, h: float, states: FloatArray, first: int) -> Curve:
-    """The curves of the steps from number `first` on, between equally spaced `states` (K, 2n). Each curve is the
-    polynomial through the two states of the step and the two before it, or as many as there are. Later states are not
-    used, so that a step has the same curve whichever steps are looked at together.
+    """The curves of the steps from number `first` on, three or more, between equally spaced `states` (K, 2n). Each
+    curve is the cubic through the two states of the step and the two before it. Later states are not used, so that a
+    step has the same curve whichever steps are looked at together.
 
-    With c the leading coefficient, that of a cubic, and Δc its change since the step before, the next term of the
-    error is 1.9 |Δc|. `off` is twice |c| + 2 |Δc|; where that is more than half of all the other terms together, the
-    states are too far apart to tell, and `off` is taken sixteen times.
+    With c the leading coefficient and Δc its change since the step before, the next term of the error is 1.9 |Δc|.
+    `off` is twice |c| + 2 |Δc|; where that is more than half of all the other terms together, the states are too far
+    apart to tell, and `off` is taken sixteen times.
     """
     step = np.arange(first, len(states) - 1)
-    coefficients = np.zeros((len(step), states.shape[1], AROUND - 1))
-    off = np.zeros((len(step), states.shape[1]))
-    for size in range(2, AROUND):
-        some = np.flatnonzero(np.minimum(step + 2, AROUND - 1) == size)
-        around = states[step[some][:, None] + np.arange(2 - size, 2)]
-        coefficients[some, :, :size] = np.einsum("ji,kic->kcj", _through(size), around)
-        off[some] = np.abs(coefficients[some, :, size - 1])
-    some = np.flatnonzero(step + 2 >= AROUND)
-    around = states[step[some][:, None] + np.arange(2 - AROUND, 2)]
-    change = _through(AROUND - 1)[-1]
-    off[some] += 2 * np.abs(np.einsum("i,kic->kc", np.append(0, change) - np.append(change, 0), around))
-    off *= SAFETY
+    around = states[step[:, None] + np.arange(2 - AROUND, 2)]
+    coefficients = np.einsum("ji,kic->kcj", _cubic(), around[:, 1:])
+    before = np.einsum("i,kic->kc", _cubic()[-1], around[:, :-1])
+    off = SAFETY * (np.abs(coefficients[:, :, -1]) + 2 * np.abs(coefficients[:, :, -1] - before))
     off[off > np.abs(coefficients[:, :, 1:]).sum(axis=2) / 2] *= UNTOLD
     return Curve(t[step], np.full(len(step), h), coefficients, off, float(AROUND - 1))
 
 
-@lru_cache(maxsize=16)
-def _through(size: int) -> FloatArray:
-    """Values at equally spaced places, the last two being the ends of a step ↦ coefficients of powers of x there."""
-    return np.linalg.inv(np.vander(2.0 * np.arange(2 - size, 2) - 1, increasing=True))
+@lru_cache(maxsize=1)
+def _cubic() -> FloatArray:
+    """Values at four equally spaced places, the last two being the ends of a step ↦ coefficients of powers of x."""
+    return np.linalg.inv(np.vander(2.0 * np.arange(3 - AROUND, 2) - 1, increasing=True))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.events.curve import FURTHER, Flow, through_steps
+from leastaction.events.curve import FURTHER, through_steps
 from leastaction.events.isolate import MOST_PARTS, Part, parts
 from leastaction.events.kinds import Watch
 from leastaction.events.motion import EPS, Motion, Survey
@@ -75,12 +75,42 @@ class Examined:
         return signs
 
 
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """Steps of lengths h, (K,), from rows (t, q, p) of these trajectories, which are surveyed already."""
+
+    motion: Motion
+    who: NDArray[np.intp]
+    survey: Survey
+    starts: NDArray[Any]
+    h: NDArray[Any]
+
+    @property
+    def t(self) -> NDArray[Any]:
+        return self.starts[:, 0]
+
+    def flow(self, rows: NDArray[np.intp], tau: NDArray[Any]) -> NDArray[Any]:
+        """The states after parts of some steps."""
+        return self.motion.steps(self.who[rows], self.starts[rows], tau * self.h[rows])
+
+    def value(self, row: int, event: int, tau: Any) -> Any:
+        """An event function in a step."""
+        which, place = np.array([row]), np.array([tau], dtype=self.starts.dtype)
+        t, states = self.t[which] + place * self.h[which], self.flow(which, place)
+        return self.motion.values(self.who[which], t, states)[0, event]
+
+    def beyond(self, row: int, event: int) -> Any:
+        """An event function a little after a step."""
+        return self.value(row, event, 0 * self.t[row] + 1 + BEYOND)
+
+
 class Examiner:
     """Looks closely at steps for the events of one run."""
 
     def __init__(self, watch: Watch, motion: Motion) -> None:
         self.watch, self.motion = watch, motion
         self._walls = np.array([item.restitution is not None for item in watch.items])
+        self._monotone = np.array([item.monotone for item in watch.items])
         self._told: set[int] = set()  # events whose functions were found to be NaN …
         self._given_up: set[int] = set()  # … or zero everywhere
 
@@ -99,25 +129,25 @@ class Examiner:
         two signs. `follows` tells which steps follow the step in the row before; `known` has the signs with which other
         steps begin. If the function touches zero at such a place, its sign there is the sign before.
         """
-        unseen = self._unseen(who, starts, survey, h)
+        steps = _Steps(self.motion, who, survey, starts, h)
+        unseen = self._unseen(steps)
         begin, end = signs_of(survey.begin, unseen), signs_of(survey.end, unseen)
         for k, signs in known.items():
             begin[k] = signs
-        t = starts[:, 0]
+        divided = self._divided(steps)
+        self._meet(steps, divided, end)
 
-        def flow(rows: NDArray[np.intp], tau: NDArray[Any]) -> NDArray[Any]:
-            return self.motion.steps(who[rows], starts[rows], tau * h[rows])
-
-        divided = self._divided(who, survey, starts, h, flow)
-        self._meet(who, flow, survey, t, h, divided, end)
-
-        def nodes(row: int, event: int) -> list[tuple[Any, Any, int]]:
-            return self._nodes(who, flow, survey, t, h, begin, end, row, event, divided[row, event], unseen[row, event])
+        def nodes(k: int, e: int) -> list[tuple[Any, Any, int]]:
+            """Place, value and sign at both ends of a step that is divided, and in its parts."""
+            found = [(0 * starts[k, 0], survey.begin[k, e], int(begin[k, e]))]
+            for part in divided[k, e]:
+                found.append(self._node(steps, k, e, part, found[-1][2] or int(end[k, e]) or 1, unseen[k, e]))
+            return [*found, (0 * starts[k, 0] + 1, survey.end[k, e], int(end[k, e]))]
 
         for k, e in np.argwhere(end == 0).tolist():
             if (k, e) in divided:
                 before = next((x for *_, x in nodes(k, e)[::-1] if x), end[k - 1, e] if follows[k] else begin[k, e])
-                after = _sign(self._beyond(who[[k]], flow, t, h, k, e), unseen[k, e])
+                after = int(signs_of(steps.beyond(k, e), unseen[k, e]))
                 end[k, e] = before if after in (before, 0) else 0
         begin[1:] = np.where(follows[1:, None], end[:-1], begin[1:])
         # If a known sign differs from the sign at the end, the sign has changed, whatever rounding makes of the values.
@@ -126,45 +156,35 @@ class Examiner:
         row, event = np.nonzero(near)
         pairs = zip(row.tolist(), event.tolist(), strict=True)
         whole = np.fromiter((pair not in divided for pair in pairs), np.bool_, len(row))
-        plain, lost = self._crossed(survey, starts, begin, leaving, end, row[whole], event[whole])
+        plain, lost = self._crossed(steps, begin, leaving, end, row[whole], event[whole])
         found = [plain]
-        for one in divided:
-            brackets, missing = self._inside(nodes(*one), t, leaving, *one)
+        for k, e in divided:
+            brackets, missing = self._inside(nodes(k, e), starts[:, 0], leaving, k, e)
             found.append(brackets)
             lost += missing
         # Impacts of a motion that begins on a wall, and goes into it.
         into = np.argwhere(near & self._walls & (begin == 0) & (leaving == -1))
-        at_once = [Occurrence(k, 0 * t[k], e, -1, starts[k]) for k, e in into.tolist()]
-        joined = tuple(np.concatenate(part) for part in zip(*found, strict=True))
-        return self._located(who, at_once, joined, starts, h, (begin, leaving, end), lost)  # type: ignore[arg-type]
+        at_once = [Occurrence(k, 0 * starts[k, 0], e, -1, starts[k]) for k, e in into.tolist()]
+        joined: Any = tuple(np.concatenate(part) for part in zip(*found, strict=True))
+        occurrences = at_once + (self._located(steps, joined, lost) if len(joined[0]) else [])
+        return Examined(self._in_order(who, occurrences), begin, leaving, end, frozenset(lost))
 
     def _crossed(
-        self, survey: Survey, starts: NDArray[Any], begin: NDArray[np.int8], leaving: NDArray[np.int8],
-        end: NDArray[np.int8], row: NDArray[np.intp], event: NDArray[np.intp],
+        self, steps: _Steps, begin: NDArray[np.int8], leaving: NDArray[np.int8], end: NDArray[np.int8],
+        row: NDArray[np.intp], event: NDArray[np.intp],
     ) -> tuple[Brackets, list[int]]:  # fmt: skip
         """Changes of sign in steps that need not be divided, and the steps in which the function of a wall is NaN."""
-        first, last, old, new = (x[row, event] for x in (survey.begin, survey.end, begin, end))
+        first, last, old, new = (x[row, event] for x in (steps.survey.begin, steps.survey.end, begin, end))
         nothing = (first != first) | (last != last)
         lost: list[int] = []
         for i in np.flatnonzero(nothing):
-            lost += self._no_number(int(row[i]), int(event[i]), starts[row[i], 0])
+            lost += self._no_number(int(row[i]), int(event[i]), steps.t[row[i]])
         leaving[row, event] = np.where(nothing, 0, new)
         # Where a sign was known before, rounding may put the value on the other side.
         k = np.flatnonzero(~nothing & (old != 0) & (new != old))
         old, zero = old[k], 0 * first[k]
         enclosing = np.stack([zero, zero + 1, abs(first[k]) * old, -abs(last[k]) * old], axis=1)
         return (row[k], event[k], enclosing, -old), lost
-
-    def _nodes(
-        self, who: NDArray[np.intp], flow: Flow, survey: Survey, t: NDArray[Any], h: NDArray[Any],
-        begin: NDArray[np.int8], end: NDArray[np.int8], row: int, event: int, divided: list[Part], unseen: Any,
-    ) -> list[tuple[Any, Any, int]]:  # fmt: skip
-        """Place, value and sign of one event function at both ends of a step that is divided, and in its parts."""
-        nodes = [(0 * t[row], survey.begin[row, event], int(begin[row, event]))]
-        for part in divided:
-            sign = nodes[-1][2] or int(end[row, event]) or 1
-            nodes.append(self._node(who[[row]], flow, t, h, row, event, part, sign, unseen))
-        return [*nodes, (0 * t[row] + 1, survey.end[row, event], int(end[row, event]))]
 
     def _inside(
         self, nodes: list[tuple[Any, Any, int]], t: NDArray[Any], leaving: NDArray[np.int8], row: int, event: int
@@ -191,165 +211,122 @@ class Examiner:
         if event not in self._told:
             self._told.add(event)
             missed = "no events of it are found there" if item.restitution is None else "its wall cannot be seen there"
-            warnings.warn(
-                f"the function of event {item.name!r} is not a number near t = {float(t):.6g}: {missed}",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+            _warn(f"the function of event {item.name!r} is not a number near t = {float(t):.6g}: {missed}")
         return [] if item.restitution is None else [row]
 
-    def _undecided(self, event: int, t: float) -> None:
-        if event not in self._given_up and self.watch.items[event].restitution is None:
-            self._given_up.add(event)
-            warnings.warn(
-                f"the function of event {self.watch.items[event].name!r} hardly differs from zero all along near t = "
-                f"{t:.6g}, or has more than {MOST_PARTS // 2} zeros in a step: not all of its events can be found. If "
-                "the motion conserves it, it has none; if it is fast, take shorter steps",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-
-    def _divided(
-        self, who: NDArray[np.intp], survey: Survey, starts: NDArray[Any], h: NDArray[Any], flow: Flow
-    ) -> dict[tuple[int, int], list[Part]]:
+    def _divided(self, steps: _Steps) -> dict[tuple[int, int], list[Part]]:
         """For each (step, event), the parts of the step that have a node."""
+        survey, starts = steps.survey, steps.starts
         rows = np.flatnonzero((survey.near & survey.turning).any(axis=1))
         if not len(rows):
             return {}
-        t, columns = starts[rows, 0].astype(float), self.motion.columns
+        t, h, columns = starts[rows, 0].astype(float), steps.h[rows].astype(float), self.motion.columns
         begin, end = starts[rows, 1:][:, columns], survey.ends[rows][:, columns]
         together = max(1, MOST_NUMBERS // starts.shape[1])
 
         def read(some: NDArray[np.intp], tau: NDArray[Any]) -> NDArray[Any]:
             cuts = np.arange(together, len(some), together)
             pieces = zip(np.split(rows[some], cuts), np.split(tau, cuts), strict=True)
-            return np.concatenate([flow(which, places)[:, columns] for which, places in pieces])
+            return np.concatenate([steps.flow(which, places)[:, columns] for which, places in pieces])
 
-        curve = through_steps(t, h[rows].astype(float), begin, end, read)
+        curve = through_steps(t, h, begin, end, read)
         wanted = survey.near[rows] & survey.turning[rows]
-        found, given_up = parts(self.watch, curve, self.motion.params[who[rows]], wanted)
+        found, given_up = parts(self.watch, curve, self.motion.params[steps.who[rows]], wanted)
         for k, event in given_up:
-            if abs(h[rows[k]]) > SHORTEST * abs(t[k]):
-                self._undecided(event, t[k])
+            item = self.watch.items[event]
+            if abs(h[k]) > SHORTEST * abs(t[k]) and event not in self._given_up and item.restitution is None:
+                self._given_up.add(event)
+                _warn(
+                    f"the function of event {item.name!r} hardly differs from zero all along near t = {t[k]:.6g}, or "
+                    f"has more than {MOST_PARTS // 2} zeros in a step: not all of its events can be found. If the "
+                    "motion conserves it, it has none; if it is fast, take shorter steps"
+                )
         return {(int(rows[row]), event): some for (row, event), some in found.items()}
 
-    def _unseen(self, who: NDArray[np.intp], starts: NDArray[Any], survey: Survey, h: NDArray[Any]) -> NDArray[Any]:
+    def _unseen(self, steps: _Steps) -> NDArray[Any]:
         """How large the functions of walls may be by rounding alone, (K, events): bodies that stay together without a
         force between them have a distance that is zero up to rounding. Zero for events without a wall.
         """
-        unseen = np.zeros(survey.end.shape)
-        if self._walls.any():
-            columns = self.motion.columns
-            begin, ends = starts[:, 1:][:, columns].astype(float), survey.ends[:, columns].astype(float)
-            t, size = (starts[:, 0] + h).astype(float)[:, None], np.maximum(np.abs(begin), np.abs(ends))
-            given = [t, ends, self.motion.params[who], UNSEEN * EPS * np.abs(t), UNSEEN * EPS * size]
-            radius = loops.evaluate(self.watch.bounds, np.concatenate(given, axis=1))
-            radius = radius[:, self.watch.bounds.output_slice("g_radius")] * float(self.motion.eps / EPS)
-            unseen = np.where(self._walls & np.isfinite(radius), radius, 0.0)
-        return unseen
+        if not self._walls.any():
+            return np.zeros(steps.survey.end.shape)
+        columns, bounds = self.motion.columns, self.watch.bounds
+        begin, ends = steps.starts[:, 1:][:, columns].astype(float), steps.survey.ends[:, columns].astype(float)
+        t, size = (steps.t + steps.h).astype(float)[:, None], np.maximum(np.abs(begin), np.abs(ends))
+        given = [t, ends, self.motion.params[steps.who], UNSEEN * EPS * np.abs(t), UNSEEN * EPS * size]
+        radius = loops.evaluate(bounds, np.concatenate(given, axis=1))[:, bounds.output_slice("g_radius")]
+        radius = radius * float(self.motion.eps / EPS)
+        return np.where(self._walls & np.isfinite(radius), radius, 0.0)
 
-    def _meet(
-        self, who: NDArray[np.intp], flow: Flow, survey: Survey, t: NDArray[Any], h: NDArray[Any],
-        divided: Mapping[tuple[int, int], Any], end: NDArray[np.int8],
-    ) -> None:  # fmt: skip
+    def _meet(self, steps: _Steps, divided: Mapping[tuple[int, int], Any], end: NDArray[np.int8]) -> None:
         """Set the signs at the ends of steps to zero where a function would be zero after no more than the rounding of
         time: such an event is at the end of the step, and so in a run that ends there. The rate of a function is that
         of the whole step if it only rises or only falls there, else that of a short way beyond the end.
         """
+        t, h, survey = steps.t, steps.h, steps.survey
         near = np.minimum(UNSEEN * self.motion.eps * np.maximum(abs(t + h), abs(h)) / abs(h), FURTHER / 2)
-        moved = abs(survey.end - survey.begin)
-        met = survey.near & (end == signs_of(survey.begin, 0)) & (abs(survey.end) <= near[:, None] * moved)
+        there = (abs(survey.end) <= near[:, None] * abs(survey.end - survey.begin)) | self._monotone
+        met = survey.near & (end == signs_of(survey.begin)) & there
         for k, e in divided:
             last = survey.end[k, e]
-            ahead = self._beyond(who[[k]], flow, t, h, k, e) - last
+            ahead = steps.beyond(k, e) - last
             met[k, e] = last * ahead < 0 and abs(last) * BEYOND <= near[k] * abs(ahead)
         end[met] = 0
 
-    def _beyond(
-        self, who: NDArray[np.intp], flow: Flow, t: Any, h: NDArray[Any], row: int, event: int
-    ) -> Any:  # fmt: skip
-        """An event function a little after a step."""
-        which, tau = np.array([row]), np.array([0 * t[row] + 1 + BEYOND], dtype=t.dtype)
-        return self.motion.values(who, t[which] + tau * h[which], flow(which, tau))[0, event]
-
     def _node(
-        self,
-        who: NDArray[np.intp],
-        flow: Flow,
-        t: Any,
-        h: NDArray[Any],
-        row: int,
-        event: int,
-        part: Part,
-        sign: int,
-        unseen: Any,
-    ) -> tuple[Any, Any, int]:
+        self, steps: _Steps, row: int, event: int, part: Part, sign: int, unseen: Any
+    ) -> tuple[Any, Any, int]:  # fmt: skip
         """The node in a part of a step: place, value and sign.
 
         If the sign is not certain, the node is the place where the event function, which has this sign before, comes
         nearest to zero, or passes zero.
         """
         begin, nearest, last, certain = part
+        zero = 0 * steps.t[row]
         if certain is not None:
-            return 0 * t[row] + nearest, 0 * t[row] + certain, 1 if certain > 0 else -1
-        which = np.array([row])
+            return zero + nearest, zero + certain, 1 if certain > 0 else -1
 
         def at(tau: Any) -> Any:
-            place = np.array([tau], dtype=t.dtype)
-            return sign * self.motion.values(who, t[which] + place * h[which], flow(which, place))[0, event] + unseen
+            return sign * steps.value(row, event, tau) + unseen
 
-        zero = 0 * t[row]
         tau, value = lowest(at, zero + begin, zero + nearest, zero + last, self.motion.eps)
         value = sign * (value - unseen)
-        return tau, value, _sign(value, unseen)
+        return tau, value, int(signs_of(value, unseen))
 
-    def _located(
-        self,
-        who: NDArray[np.intp],
-        occurrences: list[Occurrence],
-        brackets: Brackets,
-        starts: NDArray[Any],
-        h: NDArray[Any],
-        signs: tuple[Any, Any, Any],
-        unsolved: list[int],
-    ) -> Examined:
+    def _located(self, steps: _Steps, brackets: Brackets, unsolved: list[int]) -> list[Occurrence]:
+        """The events between these places."""
         row, event, enclosing, direction = brackets
-        if not len(row):
-            return Examined(occurrences, *signs, frozenset(unsolved))
-        tau, value, states = self.motion.crossings(who[row], event, starts[row], h[row], enclosing)
+        starts, h = steps.starts[row], steps.h[row]
+        tau, value, states = self.motion.crossings(steps.who[row], event, starts, h, enclosing)
         failed = (states != states).any(axis=1)
         nothing = ~failed & (value != value)
         pole = ~failed & ~nothing & (abs(value) > GROWS * abs(enclosing[:, 2:]).max(axis=1))
-        times = starts[row, 0] + tau * h[row]
+        times = starts[:, 0] + tau * h
         for k in np.flatnonzero(failed | nothing | pole):
             if failed[k]:
                 unsolved.append(int(row[k]))
             elif nothing[k]:
                 unsolved += self._no_number(int(row[k]), int(event[k]), times[k])
             else:
-                warnings.warn(
+                _warn(
                     f"the function of event {self.watch.items[event[k]].name!r} changes its sign near t = "
                     f"{float(times[k]):.6g} without a zero: it has a pole there, which is no event. Write g without "
-                    "the pole, as its numerator alone",
-                    RuntimeWarning,
-                    stacklevel=2,
+                    "the pole, as its numerator alone"
                 )
         right = np.flatnonzero(~(failed | nothing | pole))
         table = np.concatenate([times[:, None], states], axis=1)[right]
-        fields = (row[right].tolist(), tau[right], event[right].tolist(), direction[right].tolist(), table)
-        occurrences += map(Occurrence, *fields)
-        # At one time impacts come first, since they throw back functions that touch zero there; ends come last.
+        return [
+            *map(Occurrence, row[right].tolist(), tau[right], event[right].tolist(), direction[right].tolist(), table)
+        ]
+
+    def _in_order(self, who: NDArray[np.intp], occurrences: list[Occurrence]) -> list[Occurrence]:
+        """At one time impacts come first, since they throw back functions that touch zero there; ends come last. The
+        end of a paced run comes after what happens at the same time, up to rounding.
+        """
         items = self.watch.items
         order = [0 if item.restitution is not None else 2 if item.stop else 1 for item in items]
         occurrences.sort(key=lambda one: (one.row, one.tau, order[one.event], one.event))
-        if self.watch.items[-1].monotone:
-            occurrences = self._up_to_the_end(who, occurrences)
-        return Examined(occurrences, *signs, frozenset(unsolved))
-
-    def _up_to_the_end(self, who: NDArray[np.intp], occurrences: list[Occurrence]) -> list[Occurrence]:
-        """The end of a paced run comes after what happens at the same time, up to rounding."""
-        last = len(self.watch) - 1
-        for end in [one for one in occurrences if one.event == last]:
+        last = len(items) - 1
+        for end in [one for one in occurrences if items[-1].monotone and one.event == last]:
             k = occurrences.index(end)
             near = UNSEEN * self.motion.eps * abs(self.motion.params[who[end.row], -1])
             after = k + 1
@@ -363,13 +340,13 @@ class Examiner:
         return occurrences
 
 
+def _warn(message: str) -> None:
+    warnings.warn(message, RuntimeWarning, stacklevel=3)
+
+
 def signs_of(values: NDArray[Any], unseen: Any = 0) -> NDArray[np.int8]:
     """+1, −1 or, for values that are no larger than what is unseen, 0."""
-    return (values > unseen).astype(np.int8) - (values < -unseen).astype(np.int8)
-
-
-def _sign(value: Any, unseen: Any) -> int:
-    return int(value > unseen) - int(value < -unseen)
+    return np.asarray(values > unseen).astype(np.int8) - np.asarray(values < -unseen).astype(np.int8)
 
 
 def lowest(f: Callable[[Any], Any], a: Any, x: Any, b: Any, eps: Any) -> tuple[Any, Any]:

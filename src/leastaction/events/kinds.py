@@ -7,7 +7,7 @@ import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,11 +174,6 @@ class Watch:
         return len(self.items)
 
     @property
-    def only_ends(self) -> bool:
-        """Whether nothing is looked for but the time at which a paced run is to end."""
-        return len(self.items) == 1 and self.items[0].monotone
-
-    @property
     def impacts(self) -> bool:
         return any(item.restitution is not None for item in self.items)
 
@@ -292,17 +287,9 @@ def paced_watch(events: Watch | None, system: Any, until: bool, direction: int) 
     """
     if events is None and not until:
         return None
-    known = system.__dict__.setdefault("_ends", {})  # the Watches with their Programs
-    if events is not None or direction not in known:
-        found = _paced_watch(events, system, until, direction)
-        if events is not None:
-            return found
-        known[direction] = found
-    end: Watch = known[direction]
-    return end
-
-
-def _paced_watch(events: Watch | None, system: Any, until: bool, direction: int) -> Watch:
+    known = system.__dict__.setdefault("_ends", {})  # the Watches of the end alone, with their Programs
+    if events is None and direction in known:
+        return cast(Watch, known[direction])
     n = system.n - 1
     B = Builder([("t", 1), ("q", n + 1), ("p", n + 1), ("params", len(system.values()))])
     (*q, place), (*p, momentum), params = (B.input(block) for block in ("q", "p", "params"))
@@ -329,7 +316,10 @@ def _paced_watch(events: Watch | None, system: Any, until: bool, direction: int)
             raise ValueError(f"with pace= the event {T_END!r} is the end of the run: give yours another name")
         items.append(Watched(T_END, direction, True, 1, monotone=True))
         results.append(B.sub(t, params[-1]))
-    return Watch(tuple(items), B.build(g=results))
+    found = Watch(tuple(items), B.build(g=results))
+    if events is None:
+        known[direction] = found
+    return found
 
 
 def _most(event: Event) -> int | None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from leastaction.engine.singles import SingleSteps
 from leastaction.engine.stepper import FormStepper
-from leastaction.events.check import midpoint_coefficients, survey_program
+from leastaction.events.check import survey_program
 from leastaction.events.impact import free_of, thrown_back
 from leastaction.events.kinds import Watch
 from leastaction.kernel import loops
@@ -123,12 +123,6 @@ class Motion:
         return tau, left, ends
 
 
-def held_rows(system: Any, evaluate: Callable[[Program], NDArray[Any]]) -> NDArray[Any]:
-    """The gradients of constraints, (m, n); `evaluate` evaluates a Program of (t, q, v, params) at one state."""
-    m, n = system.m, system.n
-    return evaluate(system.geometry.select("G")).reshape(m, n) if m else np.zeros((0, n))
-
-
 def held(
     mechanics: Any, gradient: NDArray[Any], t: Any, q: NDArray[Any], eps: Any,
     evaluate: Callable[[Program], NDArray[Any]],
@@ -139,7 +133,7 @@ def held(
         return None
     if system.constraints is None:
         return lambda v: system.freely(gradient, t, q, v, np.ravel(mechanics.params))
-    G = held_rows(system, evaluate).astype(gradient.dtype)
+    G = evaluate(system.geometry.select("G")).reshape(system.m, system.n).astype(gradient.dtype)
     return lambda v: free_of(mechanics, gradient, G, t, q, v, eps)
 
 
@@ -276,21 +270,8 @@ class GalerkinMotion(Motion):
         return np.where((lengths == 0)[:, None], starts[:, 1:], ends)
 
     def survey(self, who: NDArray[np.intp], starts: FloatArray, lengths: FloatArray) -> Survey:
-        # There is no step before: a step of half the length, whose middle is a quarter of the length away, replaces it.
-        count, twice = len(starts), np.tile(who, 2)
-        both = np.concatenate([lengths, lengths / 2])
-        z, impulse = self._solved(twice, np.tile(starts, (2, 1)), both)
-        lead = self._lead(z[:count])
-        last = lead - 4.0 * (lead - 2.0**self.method.s * self._lead(z[count:]))
-        return self.survey_solved(who, starts, lengths, z[:count], impulse[:count], last)
-
-    def leads(self, who: NDArray[np.intp], starts: FloatArray, length: float) -> FloatArray:
-        """The leading coefficients of steps from rows (t, q, p)."""
-        z, _ = self._solved(who, starts, np.full(len(who), length))
-        return self._lead(z)
-
-    def _lead(self, z: FloatArray) -> FloatArray:
-        return np.einsum("v,kvi->ki", midpoint_coefficients(self.method)[-1], z)
+        z, impulse = self._solved(who, starts, lengths)
+        return self.survey_solved(who, starts, lengths, z, impulse, 0 * impulse)  # no step is known before
 
     def survey_solved(
         self, who: NDArray[np.intp], starts: FloatArray, lengths: FloatArray, z: FloatArray, impulse: FloatArray,

@@ -13,7 +13,7 @@ from leastaction.engine.form import Watching
 from leastaction.engine.stepper import FormStepper
 from leastaction.events.check import check_program
 from leastaction.events.curve import AROUND, through_states
-from leastaction.events.examine import MOST_NUMBERS
+from leastaction.events.examine import MOST_NUMBERS, signs_of
 from leastaction.events.isolate import surveyed
 from leastaction.events.kinds import Watch
 from leastaction.events.motion import DetachedMotion, GalerkinMotion, Make, Survey
@@ -69,12 +69,6 @@ class WatchedForms:
         steps, starts = looks[:, 0].astype(np.int64), np.concatenate([looks[:, 1:2], looks[:, 3 : 3 + 2 * n]], axis=1)
         z = looks[:, 3 + 2 * n : 3 + 2 * n + s * n].reshape(count, s, n)
         impulse, last = np.split(looks[:, 3 + (2 + s) * n : 3 + (4 + s) * n], [n], axis=1)
-        if self.watcher.watch.only_ends:
-            ends = starts + np.concatenate([np.full((count, 1), self.watcher.h), z[:, -1], impulse], axis=1)
-            both = np.concatenate([starts, ends])
-            values = motion.values(np.concatenate([who, who]), both[:, 0], both[:, 1:])[:, 0]
-            near = np.ones(count, bool)  # else the check would not have asked
-            return self.watcher.look_for_end(who, steps, starts, values[:count], values[count:], near)
         survey = motion.survey_solved(who, starts, np.full(count, self.watcher.h), z, impulse, last)
         return self.watcher.look(who, steps, starts, survey)
 
@@ -123,15 +117,8 @@ class WatchedForms:
                 solver.end(i, outcome.failure.status)
             else:
                 thrown[i] = int(looks[k, 0]) + 1, outcome
-        if not thrown:
-            return
-        steps = np.array([step for step, _ in thrown.values()])
-        t = self._start.t + steps * self._start.h
-        starts = np.concatenate([t[:, None], np.array([state for _, state in thrown.values()])], axis=1)
-        leads = self._motion.leads(np.array([*thrown], np.intp), starts, self.watcher.h)
-        for (i, (step, state)), lead in zip(thrown.items(), leads, strict=True):
+        for i, (step, state) in thrown.items():
             solver.restart(i, step, state)
-            solver.set_last(i, lead)
             if self.row.varied:
                 assert self.watcher.tangent is not None
                 solver.D = self.watcher.tangent
@@ -143,7 +130,7 @@ class WatchedForms:
         return directions(self._solver.earlier, step, self._motion.params.shape[1])
 
     def state(self) -> dict[str, NDArray[Any]]:
-        return self._solver.state() | {"event_lead": self._solver.last, **self.watcher.state()}
+        return self._solver.state() | self.watcher.state()
 
 
 class WatchedStates(Alone):
@@ -245,14 +232,16 @@ class WatchedStates(Alone):
         begin = len(states) - 1 - done
         t = self._start.t + np.arange(self.done - begin, self.done + done + 1) * h
         motion = self._motion
-        curve = through_states(t.astype(float), float(h), states[:, motion.columns].astype(float), begin)
-        params = np.broadcast_to(motion.params, (done, motion.params.shape[1]))
-        near, turning = surveyed(motion.watch, curve, params)
         values = motion.values(np.zeros(done + 1, np.intp), t[begin:], states[begin:])
-        sides = np.where(values > 0, 1, np.where(values < 0, -1, 0))
+        sides = signs_of(values)
+        near, turning = np.ones((2, *values[1:].shape), bool)
+        young = max(0, LAST_STATES - 1 - begin)  # steps with too few states before them for a curve
+        if young < done:
+            seen = states[:, motion.columns].astype(float)
+            curve = through_states(t.astype(float), float(h), seen, begin + young)
+            params = np.broadcast_to(motion.params, (done - young, motion.params.shape[1]))
+            near[young:], turning[young:] = surveyed(motion.watch, curve, params)
         near |= ~(sides[:-1] * sides[1:] > 0)  # in doubt whatever the curve through the states tells
-        young = slice(max(0, LAST_STATES - 1 - begin))  # steps with too few states before them to trust a curve
-        near[young] = turning[young] = True
         for k, item in enumerate(watcher.watch.items):
             if item.monotone:
                 near[:, k], turning[:, k] = ~(sides[:-1, k] * sides[1:, k] > 0), False

@@ -111,9 +111,6 @@ class Watcher:
 
         Returns, for each such trajectory, the row of this step, and the state at its end if the run goes on.
         """
-        if self.watch.only_ends:
-            begin, end, near = (values[:, 0] for values in (survey.begin, survey.end, survey.near))
-            return self.look_for_end(who, steps, starts, begin, end, near)
         first, follows = np.ones(len(who), bool), np.zeros(len(who), bool)
         first[1:] = who[1:] != who[:-1]
         follows[1:] = (steps[1:] == steps[:-1] + 1) & ~first[1:]
@@ -141,43 +138,6 @@ class Watcher:
             else:
                 halted[i] = row, what
         return halted | {i: (halted[i][0], outcome) for i, outcome in self._thrown(flights).items()}
-
-    def look_for_end(
-        self, who: NDArray[np.intp], steps: NDArray[np.int64], starts: NDArray[Any], begin: NDArray[Any],
-        end: NDArray[Any], near: NDArray[np.bool_],
-    ) -> dict[int, tuple[int, NDArray[Any] | Ended]]:  # fmt: skip
-        """The same for runs that look for nothing but their end: its function only grows, or only falls, and begins and
-        ends the steps with these values. It is zero in steps that are `near`, or it is at their ends but for rounding.
-        """
-        (item,), first = self.watch.items, signs_of(begin)
-        end = np.where(near & (signs_of(end) == first), 0 * end, end)
-        rows = np.flatnonzero((first == -item.direction) & (signs_of(end) != first))
-        if not len(rows):
-            return {}
-        enclosing = np.stack([0 * begin, 0 * begin + 1, begin, end], axis=1)[rows]
-        lengths = np.full(len(rows), self.h, self.motion.dtype)
-        which = np.zeros(len(rows), np.int64)
-        tau, _, states = self.motion.crossings(who[rows], which, starts[rows], lengths, enclosing)
-        halted: dict[int, tuple[int, NDArray[Any] | Ended]] = {}
-        for k, row in enumerate(rows.tolist()):
-            i = int(who[row])
-            if i not in halted:
-                there = np.concatenate([starts[row, :1] + tau[k] * self.h, states[k]])
-                halted[i] = row, self.ended(i, int(steps[row]), starts[row], tau[k], there)
-        return halted
-
-    def ended(self, i: int, step: int, start: NDArray[Any], part: Any, there: NDArray[Any]) -> Ended:
-        """Note that the run of trajectory i has come to its end after this part of a step, from one row (t, q, p) to
-        another one; NaN where the step could not be solved.
-        """
-        square = there @ there
-        if square != square:
-            return Ended(UNSOLVED)
-        self.logs[i].add(0, there)
-        tangent = None
-        if self._directions is not None:
-            tangent = self._stepped(start, part * self.h, self._directions(step), 0.0)
-        return Ended(AT_END, there[1:], tangent)
 
     def _noted(
         self,
@@ -316,7 +276,7 @@ class Watcher:
         values = self.motion.values(np.tile(who, 2), np.tile(t, 2), np.concatenate([states, after]))
         old, new = values[: len(who)], values[len(who) :]
         jumps = (old != new) & np.array([item.restitution is None for item in self.watch.items])
-        return np.where(jumps, (new > 0).astype(np.int8) - (new < 0).astype(np.int8), signs).astype(np.int8)
+        return np.where(jumps, signs_of(new), signs).astype(np.int8)
 
 
 def directions(D: NDArray[Any], step: int, P: int) -> Direction:

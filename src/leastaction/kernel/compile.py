@@ -12,11 +12,10 @@ import itertools
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
-from weakref import WeakValueDictionary
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -24,19 +23,17 @@ import llvmlite.binding as llvm
 from leastaction.kernel import cache, vector_math
 from leastaction.kernel.driver import Shape, driver
 from leastaction.kernel.lower import PIECE, lower
-from leastaction.kernel.script import Script, jobs_alone
+from leastaction.kernel.script import Script
 from leastaction.kernel.strips import Strip, lower_strip
+from leastaction.kernel.vector_math import Library
 from leastaction.program import Program
 
 
 class Effort(NamedTuple):
-    """How hard LLVM tries: the level of its passes over the IR, and of instruction selection; whether operations on
-    numbers that lie side by side are packed into vectors.
-    """
+    """How hard LLVM tries: the level of its passes over the IR, and of instruction selection."""
 
     passes: int
     selection: int
-    pack: bool = False
 
 
 BEST = Effort(3, 3)
@@ -47,9 +44,6 @@ _V2 = frozenset({"cx16", "sahf", "popcnt", "sse3", "ssse3", "sse4.1", "sse4.2"})
 _V3 = _V2 | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"}
 _V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 LEVELS = {"x86-64-v2": _V2, "x86-64-v3": _V3, "x86-64-v4": _V4}
-_WIDE = {"avx2", "fma", "avx512f"}  # what decides how vectors are computed with
-
-
 LONG = 4_000  # instructions and outputs of a Program beyond which LLVM's passes gain nothing …
 LONG_AND_RARE = 1_000  # … or too little for code that runs once in a step at most
 LONG_PIECE = 500  # instructions of one function of such a Program
@@ -75,12 +69,7 @@ def _effort(program: Program, rarely: bool = False) -> Effort:
     return Effort(0, 0) if rarely or length > 20_000 else Effort(0, 1)
 
 
-def packable(program: Program) -> bool:
-    """Whether a program is short enough for its numbers to be packed into vectors."""
-    return _effort(program).passes > 0
-
-
-RECENT = 128  # programs whose code is kept though nobody holds it, since it may be asked for again
+RECENT = 128  # kernels that are kept though nobody may hold them, since they may be asked for again
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,12 +86,8 @@ class Native:
     code: Any = field(default=None, repr=False)  # what keeps the machine code in memory
 
 
-_Kernel = tuple[str, int, bool, bool, Effort]
-
 _lock = threading.RLock()
-_loops: list[Any] = []  # the code of native loops lives as long as the process
-_held: WeakValueDictionary[_Kernel, Native] = WeakValueDictionary()
-_recent: OrderedDict[_Kernel, Native] = OrderedDict()
+_recent: OrderedDict[tuple[Any, ...], Native] = OrderedDict()
 _names = itertools.count()
 
 
@@ -123,8 +108,8 @@ def _jit() -> Any:
     return llvm.create_lljit_compiler(_machine(2), use_jit_link=True)
 
 
-def _machine(level: int, kind: str = "native") -> Any:
-    name, features = _processor() if kind == "native" else (kind, "")
+def _machine(level: int) -> Any:
+    name, features = _processor()
     return _target().create_target_machine(cpu=name, features=features, opt=level, reloc="pic", codemodel="default")
 
 
@@ -150,26 +135,14 @@ def _features() -> frozenset[str]:
     return LEVELS.get(_processor()[0], _host_features())
 
 
-def _library(lanes: int) -> dict[str, vector_math.Function]:
+def _library(lanes: int) -> Library:
     """The functions of several lanes for the processor to compile for."""
-    found = dict(vector_math.functions(lanes, _features()))
-    return found if _processor()[0] in LEVELS else found | vector_math.powers(lanes, _features())
+    return vector_math.functions(lanes, _features())
 
 
-def _by_addition(program: Program, library: Mapping[str, vector_math.Function]) -> Program:
+def _by_addition(program: Program, library: Library) -> Program:
     """Sines of sums of angles from those of the angles, where sines and cosines are found together."""
     return vector_math.by_addition(program) if vector_math.written(library, vector_math.PAIR) else program
-
-
-@lru_cache(maxsize=1)
-def processor_kind() -> str:
-    """The level of processor that the native loops are compiled for, so that one code serves all of them.
-
-    It is the highest level that the processor has; "native" where the processor has no level, or could do more with
-    vectors.
-    """
-    there = [level for level, needed in LEVELS.items() if needed <= _features()]
-    return there[-1] if there and LEVELS[there[-1]] & _WIDE == _features() & _WIDE else "native"
 
 
 def native_lanes() -> int:
@@ -178,48 +151,27 @@ def native_lanes() -> int:
 
 
 def fingerprint() -> str:
-    """What else decides the machine code: compiler and processor."""
-    return f"{compiler()} {' '.join(_processor())}"
+    """What else decides the machine code: compiler, system and processor."""
+    version = ".".join(map(str, llvm.llvm_version_info))
+    return f"{llvmlite.__version__} {version} {llvm.get_process_triple()} {' '.join(_processor())}"
 
 
-def compiler() -> str:
-    """The compiler's versions, and the system that it compiles for."""
-    return f"{llvmlite.__version__} {'.'.join(map(str, llvm.llvm_version_info))} {target_triple()}"
-
-
-def target_triple() -> str:
-    """Processor family, vendor and system, as LLVM names them."""
-    return str(llvm.get_process_triple())
-
-
-def compile_program(
-    program: Program,
-    lanes: int = 1,
-    bounded: bool = False,
-    in_place: bool = False,
-    rarely: bool = False,
-    pack: bool = False,
-    same: frozenset[str] = frozenset(),
-) -> Native:
+def compile_program(program: Program, lanes: int = 1, bounded: bool = False, rarely: bool = False) -> Native:
     """The program as a native function of one or several lanes (see `lower`); equal programs are compiled once.
 
-    Code that runs rarely, once in a step at most, is made in less time; with `pack` compilation takes longer, and like
-    operations on numbers side by side are done at once. The blocks in `same` have the same number in all lanes.
+    Code that runs rarely, once in a step at most, is made in less time.
     """
     effort = _effort(program, rarely)
-    if pack and effort.passes > 0:
-        effort = effort._replace(pack=True)
-    what = (f"{program.digest} {sorted(same)}", lanes, bounded, in_place, effort)
-    with _lock:
-        native = _recent.get(what) or _held.get(what)
-    if native is None:
+
+    def make() -> Native:
         library = _library(lanes)
         written = _by_addition(program, library) if bounded else program
         piece = PIECE if effort.passes else LONG_PIECE
-        lowered = lower(written, "kernel", lanes, bounded, in_place, library, piece, same)
-        code = _linked(lambda: lowered.text, "kernel", key=lowered.text, effort=effort)
-        native = Native(int(code["kernel"]), program.input_size, program.output_size, max(1, lowered.work), code)
-    return _keep(what, native)
+        lowered = lower(written, "kernel", lanes, bounded, library=library, piece=piece)
+        code = _linked([lowered.text], "kernel", effort)
+        return Native(int(code["kernel"]), program.input_size, program.output_size, max(1, lowered.work), code)
+
+    return _kept((program.digest, lanes, bounded, effort), make)
 
 
 def compile_run(pieces: Mapping[str, Program | Script], shape: Shape, same: frozenset[str]) -> Native:
@@ -244,79 +196,56 @@ def compile_run(pieces: Mapping[str, Program | Script], shape: Shape, same: froz
     effort = BEST if texts else STRAIGHT
     texts.append(driver(tuple(pieces), shape))
     # Pieces stay apart: inlined, a product of one piece could be contracted with a sum of the next.
-    key = "\n".join(["apart", *texts])
-    codes = [_compiled(lambda: link_ir(texts, list(pieces)) if texts[1:] else texts[0], "run", key, effort)]
-    codes += [_compiled(partial(str, text), name, text, effort) for text, name, effort in parts]
+    codes = [_compiled(texts, "run", effort, list(pieces))]
+    codes += [_compiled([text], name, effort) for text, name, effort in parts]
     code = _link("run", *codes)
     return Native(int(code["run"]), 0, 0, work, code)
 
 
-def compile_jobs() -> Native:
-    """The loop over jobs, loops over rows of tables (`script.Jobs`), for whoever sums at one point."""
-    return compile_text("jobs", jobs_alone())
-
-
 def compile_text(name: str, text: str) -> Native:
     """A function of this name, written in IR."""
-    code = _linked(lambda: text, name, key=text, effort=STRAIGHT)
+    code = _linked([text], name, STRAIGHT)
     return Native(int(code[name]), 0, 0, 0, code)
-
-
-def _keep(what: _Kernel, native: Native) -> Native:
-    """The one Native of a kernel, kept for a while though nobody may hold it."""
-    with _lock:
-        kept = _recent.get(what)
-        if kept is None:
-            kept = _recent[what] = _held.setdefault(what, native)
-        _recent.move_to_end(what)
-        while len(_recent) > RECENT:
-            _recent.popitem(last=False)
-    return kept
 
 
 def compile_strip(strip: Strip) -> Native:
     """A loop over rows of a table as a native function (see `strips`); equal ones are compiled once."""
     program, lanes, effort = strip.program, native_lanes(), _effort(strip.program)
     effort = BEST if effort == STRAIGHT else effort  # there is a loop
-    what = (f"{program.digest} {strip.writes} {strip.own} {strip.columns} {strip.pattern}", lanes, False, False, effort)
+
+    def make() -> Native:
+        code = _linked([lower_strip(strip, lanes, _library(lanes))], "strip", effort)
+        return Native(int(code["strip"]), program.input_size, program.output_size, 1, code)
+
+    return _kept((program.digest, strip.writes, strip.own, strip.columns, strip.pattern, effort), make)
+
+
+def _kept(what: tuple[Any, ...], make: Callable[[], Native]) -> Native:
+    """The one Native of a kernel, kept for a while though nobody may hold it."""
     with _lock:
-        native = _held.get(what)
-    if native is None:
-        text = lower_strip(strip, lanes, _library(lanes))
-        code = _linked(lambda: text, "strip", key=text, effort=effort)
-        native = Native(int(code["strip"]), program.input_size, program.output_size, 1, code)
-    return _keep(what, native)
-
-
-def load_object(code: bytes, symbol: str) -> int:
-    """The address of `symbol` in machine code that stays for as long as the process lives: that of a native loop."""
-    library = _link(symbol, code)
+        native = _recent.get(what)
+    native = native or make()
     with _lock:
-        _loops.append(library)
-    return int(library[symbol])
+        native = _recent.setdefault(what, native)
+        _recent.move_to_end(what)
+        while len(_recent) > RECENT:
+            _recent.popitem(last=False)
+    return native
 
 
-def compile_object(text: Callable[[], str], symbol: str, key: str) -> bytes:
-    """Machine code, for all processors of this one's kind, of the IR that `text()` gives.
-
-    `key` must decide the IR: with an entry in the cache the IR is not made at all.
-    """
-    return _compiled(text, symbol, key, BEST, processor_kind())
-
-
-def _linked(text: Callable[[], str], symbol: str, key: str, effort: Effort) -> Any:
+def _linked(texts: Sequence[str], symbol: str, effort: Effort, apart: Sequence[str] = ()) -> Any:
     """Machine code in memory, compiled or taken from the cache; the code stays as long as this object."""
-    return _link(symbol, _compiled(text, symbol, key, effort))
+    return _link(symbol, _compiled(texts, symbol, effort, apart))
 
 
-def _compiled(text: Callable[[], str], symbol: str, key: str, effort: Effort, kind: str = "native") -> bytes:
+def _compiled(texts: Sequence[str], symbol: str, effort: Effort, apart: Sequence[str] = ()) -> bytes:
     """Machine code, compiled or taken from the cache."""
     _target()
-    name = cache.key("object", fingerprint() if kind == "native" else f"{compiler()} {kind}", repr(effort), symbol, key)
+    name = cache.key("object", fingerprint(), repr(effort), symbol, *apart, *texts)
     code = cache.load(name)
     if code is None:
         cache.missed()
-        code = _object_code(text(), symbol, effort, kind)
+        code = _object_code(_joined(texts, apart), symbol, effort)
         cache.store(name, code)
     return code
 
@@ -330,29 +259,27 @@ def _link(symbol: str, *codes: bytes) -> Any:
         return builder.link(_jit(), f"code-{next(_names)}")
 
 
-def link_ir(texts: list[str], apart: list[str]) -> str:
+def _joined(texts: Sequence[str], apart: Sequence[str]) -> Any:
     """One module of several; functions whose names contain one of the texts `apart` are never inlined."""
-    _target()
     module = llvm.parse_assembly(texts[0])
     for text in texts[1:]:
         module.link_in(llvm.parse_assembly(text))
     for function in module.functions:
         if not function.is_declaration and any(name in function.name for name in apart):
             function.add_function_attribute("noinline")
-    return str(module)
+    return module
 
 
-def _object_code(text: str, symbol: str, effort: Effort, kind: str) -> bytes:
-    module = llvm.parse_assembly(text)
+def _object_code(module: Any, symbol: str, effort: Effort) -> bytes:
     for function in module.functions:
         if not function.is_declaration and function.name != symbol:
             function.linkage = "internal"  # what nothing calls is dropped
-    machine = _machine(effort.selection, kind)
+    machine = _machine(effort.selection)
     module.triple = machine.triple
     if effort.passes:
         options = llvm.create_pipeline_tuning_options(speed_level=effort.passes)
         options.loop_vectorization = True
-        options.slp_vectorization = effort.pack
+        options.slp_vectorization = False
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
     for k, function in enumerate(function for function in module.functions if not function.is_declaration):

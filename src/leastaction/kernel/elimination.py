@@ -16,18 +16,17 @@ Complex numbers lie in two halves: real parts, and at a distance of `half` imagi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.kernel import vector_math
 from leastaction.kernel.driver import _Code
 from leastaction.kernel.script import Place
+from leastaction.kernel.vector_math import Library
 
 IntArray = NDArray[np.int64]
-Library = Mapping[str, vector_math.Function]
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,18 +25,15 @@ from __future__ import annotations
 
 import math
 import struct
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from leastaction.kernel import vector_math
+from leastaction.kernel.vector_math import Library
 from leastaction.program import ACROSS, FOLD, LANE, SWAP, Instruction, Program, to_float64
 
 PIECE = 2000  # instructions of one function, at most
 MOST_INLINED = 2  # functions of a Program in which sines are written out; of twenty pendulums they are 4/5 of the code
-SPREAD = 3  # so many lanes of one vector, each spread over a vector, are read from memory
-READINGS = 8  # so many times a table is read again, at most
 GIVEN = ("input", "const")
 
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "fmod": "frem"}
@@ -71,7 +68,7 @@ def lower(
     lanes: int = 1,
     bounded: bool = False,
     in_place: bool = False,
-    library: Mapping[str, vector_math.Function] | None = None,
+    library: Library | None = None,
     piece: int = PIECE,
     same: Collection[str] = (),
 ) -> Lowered:
@@ -79,20 +76,17 @@ def lower(
     instructions as a `piece` has.
 
     `library` has functions of several lanes (`vector_math`); with `bounded` sin x and
-    cos x may be NaN for |x| ≥ 2³⁰, and powers where they are infinite or x is. The blocks in `same` have the same
+    cos x may be NaN for |x| ≥ 2³⁰. The blocks in `same` have the same
     number in all lanes.
     """
     target = _Lanes(lanes, bounded, library or {} if lanes > 1 else {})
-    if vector_math.POWERS.keys() <= target.functions.keys():
-        program = vector_math.by_powers(program)
     pieces = list(_pieces(program, piece))
-    spread = _spread(program)
-    writes = _writes(program, pieces, in_place, spread)
+    writes = _writes(program, pieces, in_place)
     zeros = _zeros(program)
     filled = not in_place and 2 * sum(k in zeros for k in program.results) > program.output_size
     if filled:
         writes = [[write for write in own if write[0] not in zeros] for own in writes]
-    slots = _slots(program, pieces, writes, spread)
+    slots = _slots(program, pieces, writes)
     alias = "" if in_place else " noalias"
     arguments = f"ptr{alias} %in, ptr{alias} %out, ptr noalias %work"
     # A stack is aligned to 16 bytes: vectors that wait there would mostly lie across two lines of the cache.
@@ -107,7 +101,7 @@ def lower(
     once = {i for name in same for i in range(*program.input_slice(name).indices(program.input_size))}
     alike = _alike(program, once) if lanes > 1 and same else set()
     bodies = [
-        _body(program, piece, slots, spread, own, in_place, target, alike, once)
+        _body(program, piece, slots, own, in_place, target, alike, once)
         for piece, own in zip(pieces, writes, strict=True)
     ]
     if len(bodies) > 1:
@@ -115,7 +109,6 @@ def lower(
             text.append(_function(f"internal void @{name}.{i}({arguments}) noinline{aligned}", body))
         bodies = [[f"  call void @{name}.{i}(ptr %in, ptr %out, ptr %work)" for i in range(len(pieces))]]
     text.append(_function(f"void @{name}({arguments}){aligned}", fill + bodies[0]))
-    text.append("!0 = !{}\n")
     return Lowered("\n".join(text), len(slots) * lanes)
 
 
@@ -133,13 +126,13 @@ def _pieces(program: Program, piece: int) -> Iterator[range]:
 Write = tuple[int, str, int, int]  # a value, the array it goes to, its place there, and after which instruction
 
 
-def _writes(program: Program, pieces: Sequence[range], in_place: bool, spread: set[int]) -> list[list[Write]]:
+def _writes(program: Program, pieces: Sequence[range], in_place: bool) -> list[list[Write]]:
     """What each piece writes, and after which instruction. A value that replaces an input is written after the last use
     of that input; a value that is an input itself is written last of all, when everything has been read.
     """
     inputs = dict(program.inputs) if in_place else {}
     end = len(program.code) - 1
-    last = _last_uses(program, spread) if in_place else {}
+    last = _last_uses(program) if in_place else {}
     for k in program.results:
         if program.code[k][0] == "input":
             last[program.code[k][1]] = end
@@ -159,17 +152,13 @@ def _writes(program: Program, pieces: Sequence[range], in_place: bool, spread: s
     return found
 
 
-def _last_uses(program: Program, spread: set[int]) -> dict[int, int]:
-    """The last instruction that reads each input; lanes that are spread are read where they are used."""
+def _last_uses(program: Program) -> dict[int, int]:
+    """The last instruction that reads each input."""
     last: dict[int, int] = {}
-    for k, (op, *args) in enumerate(program.code):
-        if op not in GIVEN:
-            for a in args:
-                own = program.code[a]
-                if own[0] in LANE and own[1] in spread:
-                    own = program.code[own[1]]
-                if own[0] == "input":
-                    last[own[1]] = k
+    for k, instruction in enumerate(program.code):
+        for a in _operands(instruction):
+            if program.code[a][0] == "input":
+                last[program.code[a][1]] = k
     return last
 
 
@@ -177,24 +166,6 @@ def _zeros(program: Program) -> set[int]:
     """The values that are the constant +0."""
     constants = {k: to_float64(code[1]) for k, code in enumerate(program.code) if code[0] == "const"}
     return {k for k, number in constants.items() if number == 0 and math.copysign(1.0, number) > 0}
-
-
-def _spread(program: Program) -> set[int]:
-    """The vectors of which many lanes are spread over a vector each: reading from memory takes an instruction less."""
-    uses = Counter(args[0] for op, *args in program.code if op in LANE)
-    return {k for k, count in uses.items() if count >= SPREAD and program.code[k][0] not in ("const", *LANE)}
-
-
-def _tables(program: Program, once: set[int]) -> set[int]:
-    """The inputs that no output replaces and that have other numbers in every lane, where others have not: of kernels
-    that exchange lanes, since these multiply tables by vectors most of the time.
-    """
-    if not once or not any(op in SWAP for op, *_ in program.code):
-        return set()
-    replaced = {name for name, _ in program.outputs}
-    kept = [program.input_slice(name) for name, _ in program.inputs if name not in replaced]
-    places = {i for own in kept for i in range(*own.indices(program.input_size))} - once
-    return {k for k, (op, *args) in enumerate(program.code) if op == "input" and args[0] in places}
 
 
 def _alike(program: Program, read: set[int]) -> set[int]:
@@ -212,16 +183,12 @@ def _alike(program: Program, read: set[int]) -> set[int]:
     return found
 
 
-def _slots(
-    program: Program, pieces: Sequence[range], writes: Sequence[Sequence[Write]], spread: set[int]
-) -> dict[int, int]:
-    """A place in `work` for every value that is used in a later piece than it is made in, or whose lanes are spread."""
-    slots = {k: i for i, k in enumerate(sorted(k for k in spread if program.code[k][0] not in GIVEN))}
+def _slots(program: Program, pieces: Sequence[range], writes: Sequence[Sequence[Write]]) -> dict[int, int]:
+    """A place in `work` for every value that is used in a later piece than it is made in."""
+    slots: dict[int, int] = {}
     for piece, own in zip(pieces, writes, strict=True):
-        used = [a for k in piece for a in _operands(program.code[k])] + [k for k, *_ in own]
-        for a in used:
-            op, *args = program.code[a]
-            if a < piece.start and op not in GIVEN and not (op in LANE and args[0] in spread):
+        for a in [a for k in piece for a in _operands(program.code[k])] + [k for k, *_ in own]:
+            if a < piece.start and program.code[a][0] not in GIVEN:
                 slots.setdefault(a, len(slots))
     return slots
 
@@ -236,7 +203,7 @@ class _Lanes:
 
     count: int
     bounded: bool
-    functions: Mapping[str, vector_math.Function]
+    functions: Library
 
     @property
     def type(self) -> str:
@@ -258,11 +225,9 @@ class _Lanes:
         """v = op(x …), for all lanes at once where there is such a function, else lane by lane."""
         function = self.functions.get(op)
         if function is None and (self.count == 1 or op in _VECTOR_INTRINSICS):
-            function = vector_math.Function(self.intrinsic(op) if op in _INTRINSICS else op, self.count)
-        if function is not None and function.width == self.count:
-            return [f"  {v} = call {self.type} @{function.symbol}({', '.join(f'{self.type} {a}' for a in x)})"]
+            function = self.intrinsic(op) if op in _INTRINSICS else op
         if function is not None:
-            return self._by_halves(v, function, x)
+            return [f"  {v} = call {self.type} @{function}({', '.join(f'{self.type} {a}' for a in x)})"]
         lines = []
         held = "poison"
         part = v.replace("%v", "%e")
@@ -329,23 +294,6 @@ class _Lanes:
             f"  {v} = select {self.bits} {v}.n, {self.type} {y}, {self.type} {found}",
         ]
 
-    def _by_halves(self, v: str, function: vector_math.Function, x: Sequence[str]) -> list[str]:
-        """v = f(x …) by a function that takes half as many lanes, called twice."""
-        half = f"<{function.width} x double>"
-        part = v.replace("%v", "%e")
-        lines = []
-        for k in range(2):
-            places = ", ".join(f"i32 {k * function.width + i}" for i in range(function.width))
-            for i, a in enumerate(x):
-                lines.append(
-                    f"  {part}.{k}.{i} = shufflevector {self.type} {a}, {self.type} poison, "
-                    f"<{function.width} x i32> <{places}>"
-                )
-            arguments = ", ".join(f"{half} {part}.{k}.{i}" for i in range(len(x)))
-            lines.append(f"  {part}.{k} = call {half} @{function.symbol}({arguments})")
-        places = ", ".join(f"i32 {i}" for i in range(self.count))
-        return [*lines, f"  {v} = shufflevector {half} {part}.0, {half} {part}.1, <{self.count} x i32> <{places}>"]
-
 
 def _declarations(target: _Lanes, used: Collection[str]) -> str:
     pure = " nounwind willreturn memory(none)"
@@ -353,16 +301,15 @@ def _declarations(target: _Lanes, used: Collection[str]) -> str:
     if target.count > 1:
         functions |= {target.intrinsic(op): (target.type, op in _BINARY_CALLS) for op in sorted(_VECTOR_INTRINSICS)}
         functions |= {
-            function.symbol: (f"<{function.width} x double>", op in _BINARY_CALLS)
-            for op, function in target.functions.items()
-            if function.symbol != vector_math.symbol(op)
+            symbol: (target.type, op in _BINARY_CALLS)
+            for op, symbol in target.functions.items()
+            if symbol != vector_math.symbol(op)
         }
     lines = []
     for symbol, (kind, binary) in functions.items():
         arguments = f"{kind}, {kind}" if binary else kind
         lines.append(f"declare {kind} @{symbol}({arguments}){'' if symbol.startswith('llvm.') else pure}")
-    groups = [group for group in (vector_math.PAIR, vector_math.POWERS) if not set(group).isdisjoint(used)]
-    own = {op: function for op, function in target.functions.items() if any(op in group for group in groups)}
+    own = target.functions if not set(vector_math.PAIR).isdisjoint(used) else {}
     lines += filter(None, [vector_math.definitions(own, target.count, target.bounded)])
     return "\n".join(lines) + "\n"
 
@@ -371,7 +318,6 @@ def _body(
     program: Program,
     piece: range,
     slots: dict[int, int],
-    spread: set[int],
     writes: Sequence[Write],
     in_place: bool,
     target: _Lanes,
@@ -381,15 +327,8 @@ def _body(
     """The lines of one piece; values that are `alike`, and inputs read `once`, are the same in all lanes."""
     code, kind, single = program.code, target.type, _Lanes(1, target.bounded, {})
     body: list[str] = []
-    if spread:
-        # If LLVM knew that a number is the one stored, it would take the number out of its vector again, not read it.
-        body = [f'  %{array}.again = call ptr asm "", "=r,0"(ptr %{array})' for array in ("in", "work")]
     known: dict[int, str] = {}
     numbers: dict[int, str] = {}  # that are the same in all lanes
-    tables, uses = _tables(program, once), Counter[int]()
-    if tables:  # of which LLVM does not know that they are the same
-        pointers = ["in", *(f"in.{i}" for i in range(READINGS))]
-        body += [f'  %{new} = call ptr asm "", "=r,0"(ptr %{old})' for old, new in pairwise(pointers)]
 
     def number(k: int) -> str:
         """The operand that holds the number which value k is in every lane."""
@@ -402,11 +341,7 @@ def _body(
             if k in known:
                 body.append(f"  %n{k} = extractelement {kind} {known[k]}, i32 0")
                 return numbers[k]
-            if op in LANE and argument in spread:
-                source, place = ("in", code[argument][1]) if code[argument][0] == "input" else ("work", slots[argument])
-                source, place = f"{source}.again", place * target.count + LANE.index(op)
-            else:
-                source, place = ("in", argument * target.count) if op == "input" else ("work", slots[k] * target.count)
+            source, place = ("in", argument * target.count) if op == "input" else ("work", slots[k] * target.count)
             body.append(f"  %b{k} = getelementptr double, ptr %{source}, i64 {place}")
             body.append(f"  %n{k} = load double, ptr %b{k}, align 8")
         return numbers[k]
@@ -415,7 +350,7 @@ def _body(
         """The operand that holds value k here, loading it if it was made elsewhere."""
         if k not in known:
             op, argument = code[k][0], code[k][1]
-            if k in numbers or (op == "input" and k in alike) or (op in LANE and argument in spread):
+            if k in numbers or (op == "input" and k in alike):
                 own = number(k)
                 known[k] = f"%v{k}"
                 body.extend(
@@ -432,19 +367,6 @@ def _body(
                 body.append(f"  %a{k} = getelementptr {kind}, ptr %{source}, i64 {place}")
                 body.append(f"  %v{k} = load {kind}, ptr %a{k}, align 8")
         return known[k]
-
-    def factor(a: int, b: int) -> str:
-        """The operand that holds value a of the product a b. A table that is multiplied by a vector is read again: a
-        multiplication reads from memory as fast, while LLVM would read all tables once, and store most of them beside
-        the registers.
-        """
-        if a not in tables or code[b][0] in LANE:
-            return value(a)
-        place, source = f"{a}.{uses[a]}", f"in.{min(uses[a], READINGS - 1)}"
-        uses[a] += 1
-        body.append(f"  %a{place} = getelementptr {kind}, ptr %{source}, i64 {code[a][1]}")
-        body.append(f"  %v{place} = load {kind}, ptr %a{place}, align 8, !invariant.load !0")
-        return f"%v{place}"
 
     def write(k: int, array: str, place: int) -> None:
         """Value k, to its place; of a block that has the same number in all lanes the first lane is all that is
@@ -467,7 +389,7 @@ def _body(
         by_time.setdefault(own[-1], []).append(own)
     for k in piece:
         op = code[k][0]
-        if op not in GIVEN and not (op in LANE and code[k][1] in spread):
+        if op not in GIVEN:
             if k in alike and op in _ONCE:
                 body.extend(_instruction(single, f"%vn{k}", op, [number(a) for a in code[k][1:]]))
                 numbers[k] = f"%vn{k}"
@@ -475,9 +397,7 @@ def _body(
                 body.extend(target.any(f"%vn{k}", value(code[k][1])))
                 numbers[k] = f"%vn{k}"
             else:
-                args = code[k][1:]
-                operands = [factor(*args), factor(*args[::-1])] if op == "mul" else [value(a) for a in args]
-                body.extend(_instruction(target, f"%v{k}", op, operands))
+                body.extend(_instruction(target, f"%v{k}", op, [value(a) for a in code[k][1:]]))
                 known[k] = f"%v{k}"
             if k in slots:
                 operand = value(k)
@@ -505,7 +425,7 @@ def _instruction(target: _Lanes, v: str, op: str, x: Sequence[str]) -> list[str]
         return target.extreme(v, op, *x)
     if op in ("minimum", "maximum"):
         return target.extreme_or_nan(v, op[:3], *x)
-    if op in _CALLS or op in vector_math.POWERS:
+    if op in _CALLS:
         return target.call(v, op, x)
     c = v.replace("%v", "%c")
     zero = target.literal(0.0)

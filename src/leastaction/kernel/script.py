@@ -18,13 +18,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from leastaction.kernel import vector_math
 from leastaction.kernel.driver import _Code
 from leastaction.kernel.lower import lower
+from leastaction.kernel.vector_math import Library
 from leastaction.program import Program
 
 JOB = ("function", "table", "count", "lacking", "given", "pitch", "common")  # integers of a job
-_FMAX = "llvm.maximum"  # unlike a comparison it keeps what is no number
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class Place:
 
 
 class Operation(Protocol):
-    def write(self, c: _Code, name: str, lanes: int, library: Mapping[str, vector_math.Function]) -> list[str]:
+    def write(self, c: _Code, name: str, lanes: int, library: Library) -> list[str]:
         """Write the operation into the code of a script; returns the texts of functions that it calls."""
         ...
 
@@ -64,7 +63,7 @@ class Script:
     operations: Sequence[Operation]
     lanes: int | None = None
 
-    def lower(self, name: str, lanes: int, library: Mapping[str, vector_math.Function]) -> list[str]:
+    def lower(self, name: str, lanes: int, library: Library) -> list[str]:
         """The IR of `void @name(ptr state, ptr out, ptr work)`, and of what it calls."""
         c, texts = _Code(), []
         for k, operation in enumerate(self.operations):
@@ -87,10 +86,10 @@ class Each:
     count: int
     largest: Mapping[str, Place] = field(default_factory=dict)
 
-    def write(self, c: _Code, name: str, lanes: int, library: Mapping[str, vector_math.Function]) -> list[str]:
+    def write(self, c: _Code, name: str, lanes: int, library: Library) -> list[str]:
         return self.between(c, name, lanes, library, "0", str(self.count))
 
-    def apart(self, name: str, lanes: int, library: Mapping[str, vector_math.Function]) -> list[str]:
+    def apart(self, name: str, lanes: int, library: Library) -> list[str]:
         """A function @name_range(ptr state, ptr work, i64 begin, i64 end) for some of the vectors."""
         c = _Code()
         texts = self.between(c, name, lanes, library, "%begin", "%end")
@@ -98,15 +97,12 @@ class Each:
         head = f"void @{name}_range(ptr %state, ptr %work, i64 %begin, i64 %end) noinline"
         return [*texts, declared + "\n" + c.finished(head, "void")]
 
-    def between(
-        self, c: _Code, name: str, lanes: int, library: Mapping[str, vector_math.Function], begin_at: str, end_at: str
-    ) -> list[str]:
+    def between(self, c: _Code, name: str, lanes: int, library: Library, begin_at: str, end_at: str) -> list[str]:
         """The code for some of the vectors."""
         W, program = lanes, self.program
         kind = "double" if W == 1 else f"<{W} x double>"
         lowered = lower(program, name, W, library=library)
-        text = lowered.text.replace(f"define void @{name}(", f"define void @{name}(", 1)
-        text = _always_inlined(text, name)
+        text = always_inlined(lowered.text, name)
         c.declared.add(f"declare void @{name}(ptr, ptr, ptr)")
         given, found, work = (
             c.room(max(1, size), kind) for size in (program.input_size, program.output_size, lowered.work // W)
@@ -165,7 +161,7 @@ class Once:
     reads: Mapping[str, Place]
     writes: Mapping[str, Place]
 
-    def write(self, c: _Code, name: str, lanes: int, library: Mapping[str, vector_math.Function]) -> list[str]:
+    def write(self, c: _Code, name: str, lanes: int, library: Library) -> list[str]:
         return Each(self.program, self.reads, self.writes, 1).write(c, name, 1, {})
 
 
@@ -185,7 +181,7 @@ class Jobs:
     f: Place
     m: Place
 
-    def write(self, c: _Code, name: str, lanes: int, library: Mapping[str, vector_math.Function]) -> list[str]:
+    def write(self, c: _Code, name: str, lanes: int, library: Library) -> list[str]:
         self.some(c, "0", c.get(c.at("%work", self.slot + 1)))
         return []
 
@@ -198,10 +194,10 @@ class Jobs:
 
 
 def jobs_alone() -> str:
-    """The IR of `void @jobs(ptr jobs, i64 count, ptr t, ptr q, ptr v, ptr f, ptr m)`."""
+    """The IR of `i64 @jobs(ptr jobs, i64 count, ptr t, ptr q, ptr v, ptr f, ptr m)`."""
     c = _Code()
     _call_jobs(c, "%jobs", "0", "%count", c.get("%t", "double"), ["%q", "%v", "%f", "%m"])
-    return c.finished("void @jobs(ptr %jobs, i64 %count, ptr %t, ptr %q, ptr %v, ptr %f, ptr %m)", "void")
+    return c.finished("i64 @jobs(ptr %jobs, i64 %count, ptr %t, ptr %q, ptr %v, ptr %f, ptr %m)", "i64 0")
 
 
 def _call_jobs(c: _Code, jobs: str, begin: str, end: str, t: str, arrays: Sequence[str]) -> None:
@@ -237,7 +233,7 @@ class Blocked:
     cells: int
     ranges: int
 
-    def write(self, c: _Code, name: str, lanes: int, library: Mapping[str, vector_math.Function]) -> list[str]:
+    def write(self, c: _Code, name: str, lanes: int, library: Library) -> list[str]:
         first, last = f"{name}_before", f"{name}_after"
         texts = [*self.before.apart(first, lanes, library), *self.after.apart(last, lanes, library)]
         c.declared |= {f"declare void @{one}_range(ptr, ptr, i64, i64)" for one in (first, last)}
@@ -272,7 +268,7 @@ class Call:
     given: Place
     found: Place
 
-    def write(self, c: _Code, name: str, lanes: int, library: Mapping[str, vector_math.Function]) -> list[str]:
+    def write(self, c: _Code, name: str, lanes: int, library: Library) -> list[str]:
         function, work = (c.get(c.at("%work", self.slot + k), "ptr") for k in (0, 1))
         given, found = (c.at(f"%{place.array}", place.begins[0]) for place in (self.given, self.found))
         c.do(f"call void {function}(ptr {given}, ptr {found}, ptr {work})")
@@ -285,7 +281,7 @@ class Python:
 
     slot: int
 
-    def write(self, c: _Code, name: str, lanes: int, library: Mapping[str, vector_math.Function]) -> list[str]:
+    def write(self, c: _Code, name: str, lanes: int, library: Library) -> list[str]:
         c.do(f"call void {c.get(c.at('%work', self.slot), 'ptr')}(ptr %state, ptr %work)")
         return []
 
@@ -297,7 +293,7 @@ class Zero:
     to: Place
     count: int
 
-    def write(self, c: _Code, name: str, lanes: int, library: Mapping[str, vector_math.Function]) -> list[str]:
+    def write(self, c: _Code, name: str, lanes: int, library: Library) -> list[str]:
         c.declared.add("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
         to = c.at(f"%{self.to.array}", self.to.begins[0])
         c.do(f"call void @llvm.memset.p0.i64(ptr align 8 {to}, i8 0, i64 {8 * self.count}, i1 false)")
@@ -312,7 +308,7 @@ class When:
     operations: Sequence[Operation]
     until: bool = False
 
-    def write(self, c: _Code, name: str, lanes: int, library: Mapping[str, vector_math.Function]) -> list[str]:
+    def write(self, c: _Code, name: str, lanes: int, library: Library) -> list[str]:
         at, texts = c.at(f"%{self.flag.array}", self.flag.begins[0]), []
         with c.when(c.op(f"fcmp {'oeq' if self.until else 'une'} double {c.get(at, 'double')}, 0.0")):
             for k, operation in enumerate(self.operations):
@@ -329,7 +325,7 @@ class Repeat:
     flag: Place
     operations: Sequence[Operation]
 
-    def write(self, c: _Code, name: str, lanes: int, library: Mapping[str, vector_math.Function]) -> list[str]:
+    def write(self, c: _Code, name: str, lanes: int, library: Library) -> list[str]:
         at, texts = c.at(f"%{self.flag.array}", self.flag.begins[0]), []
         with c.repeat(lambda: c.op(f"fcmp une double {c.get(at, 'double')}, 0.0")):
             for k, operation in enumerate(self.operations):
@@ -337,7 +333,7 @@ class Repeat:
         return texts
 
 
-def _always_inlined(text: str, name: str) -> str:
+def always_inlined(text: str, name: str) -> str:
     """The function `name` inlined wherever it is called; what it calls in turn stays as it is."""
     head = f"define void @{name}("
     begin = text.index(head)

@@ -31,8 +31,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from leastaction.kernel import vector_math
+from leastaction.kernel.driver import _Code
 from leastaction.kernel.lower import lower
+from leastaction.kernel.script import always_inlined
+from leastaction.kernel.vector_math import Library
 from leastaction.program import Program
 
 
@@ -78,329 +80,157 @@ _ARGUMENTS = (
 )
 
 
-def lower_strip(strip: Strip, lanes: int, library: dict[str, vector_math.Function]) -> str:
+def lower_strip(strip: Strip, lanes: int, library: Library) -> str:
     """The IR that defines `strip`."""
     lowered = lower(strip.program, "kernel", lanes, library=library)
-    text = lowered.text.replace(
-        "define void @kernel(ptr noalias %in, ptr noalias %out, ptr noalias %work)",
-        "define internal void @kernel(ptr noalias %in, ptr noalias %out, ptr noalias %work) alwaysinline",
-    )
-    write = _Writer(strip, lanes)
-    body = write.indexed() if strip.pattern is None else write.regular(strip.pattern)
-    room = {"in": strip.program.input_size, "out": strip.program.output_size, "work": lowered.work // lanes}
-    entry = ["entry:"]
-    entry += [f"  %{name} = alloca [{max(1, size)} x {write.type}], align 64" for name, size in room.items()]
-    entry += write.shared()
-    return "\n".join([text, f"define void @strip({_ARGUMENTS}) {{", *entry, *body, "}", ""])
+    write = _Writer(strip, lanes, lowered.work // lanes)
+    if strip.pattern is None:
+        write.indexed()
+    else:
+        write.regular(strip.pattern)
+    return always_inlined(lowered.text, "kernel") + write.c.finished(f"void @strip({_ARGUMENTS})", "void")
 
 
 class _Writer:
-    """Writes the lines of a strip."""
+    """Writes the code of a strip."""
 
-    def __init__(self, strip: Strip, lanes: int) -> None:
-        self.strip, self.W = strip, lanes
+    def __init__(self, strip: Strip, lanes: int, work: int) -> None:
+        self.strip, self.W, self.c = strip, lanes, _Code()
         self.type = f"<{lanes} x double>"
-        self._count = 0
         program = strip.program
+        sizes = program.input_size, program.output_size, work
+        self.given, self.found, self.work = (self.c.room(max(1, size), self.type) for size in sizes)
         used = {args[0] for op, *args in program.code if op == "input"}
         self.reads = [
-            (program.input_slice(block).start + c, block, c)
+            (program.input_slice(block).start + c, f"%{block}", c)
             for block in ("q", "v")
             for c in range(dict(program.inputs)[block])
             if program.input_slice(block).start + c in used
         ]
         first = program.input_slice("params").start
-        self.params = [(first + i, i, own) for i, own in enumerate(strip.own) if first + i in used]
-        self.timed = 0 in used
+        kinds = [[i for i, own in enumerate(strip.own) if own is kind] for kind in (False, True)]
+        common, self.own = ([(first + i, k) for k, i in enumerate(kind) if first + i in used] for kind in kinds)
+        if 0 in used:
+            self.put(0, self.c.splat("%t", lanes))
+        for place, k in common:
+            self.put(place, self.spread("%common", k))
 
-    def name(self) -> str:
-        self._count += 1
-        return f"%x{self._count}"
+    def place(self, array: str, k: int) -> str:
+        return self.c.op(f"getelementptr {self.type}, ptr {array}, i64 {k}")
 
-    def shared(self) -> list[str]:
-        """What is the same for all rows: the time, and common parameters."""
-        lines = self.put(0, *self.splat("%t")) if self.timed else []
-        places = {i: k for k, i in enumerate(i for i, own in enumerate(self.strip.own) if not own)}
-        for place, i, own in self.params:
-            if not own:
-                read, x = self.scalar("%common", str(places[i]))
-                lines += read + self.put(place, *self.splat(x))
-        return lines
-
-    # Small pieces: lines, and the name of what they define.
-
-    def splat(self, x: str) -> tuple[list[str], str]:
-        one, found = self.name(), self.name()
-        zeros = ", ".join(["i32 0"] * self.W)
-        return [
-            f"  {one} = insertelement {self.type} poison, double {x}, i32 0",
-            f"  {found} = shufflevector {self.type} {one}, {self.type} poison, <{self.W} x i32> <{zeros}>",
-        ], found
-
-    def put(self, place: int, lines: list[str], x: str) -> list[str]:
+    def put(self, place: int, x: str) -> None:
         """Write a number that the Program reads."""
-        at = self.name()
-        return [
-            *lines,
-            f"  {at} = getelementptr {self.type}, ptr %in, i64 {place}",
-            f"  store {self.type} {x}, ptr {at}, align 8",
-        ]
+        self.c.put(self.place(self.given, place), x, self.type)
 
-    def given_number(self, i: int) -> tuple[list[str], str]:
-        """What the Program gives."""
-        at, x = self.name(), f"%out{i}"
-        return [
-            f"  {at} = getelementptr {self.type}, ptr %out, i64 {i}",
-            f"  {x} = load {self.type}, ptr {at}, align 8",
-        ], x
+    def spread(self, array: str, index: str | int) -> str:
+        return self.c.splat(self.c.get(self.c.at(array, index), "double"), self.W)
 
-    def scalar(self, array: str, index: str) -> tuple[list[str], str]:
-        at, x = self.name(), self.name()
-        return [f"  {at} = getelementptr double, ptr {array}, i64 {index}", f"  {x} = load double, ptr {at}"], x
-
-    def vector(self, array: str, index: str) -> tuple[list[str], str]:
-        at, x = self.name(), self.name()
-        return [
-            f"  {at} = getelementptr double, ptr {array}, i64 {index}",
-            f"  {x} = load {self.type}, ptr {at}, align 8",
-        ], x
-
-    def gathered(self, array: str, indices: Sequence[str]) -> tuple[list[str], str]:
-        lines: list[str] = []
+    def gathered(self, array: str, indices: Sequence[str]) -> str:
         held = "poison"
         for k, index in enumerate(indices):
-            read, x = self.scalar(array, index)
-            into = self.name()
-            lines += [*read, f"  {into} = insertelement {self.type} {held}, double {x}, i32 {k}"]
-            held = into
-        return lines, held
+            x = self.c.get(self.c.at(array, index), "double")
+            held = self.c.op(f"insertelement {self.type} {held}, double {x}, i32 {k}")
+        return held
 
-    def added(self, array: str, index: str, x: str, kind: str) -> list[str]:
+    def add(self, array: str, index: str, x: str, kind: str = "double") -> None:
         """array[index …] += x, one number or a vector."""
-        at, old, new = self.name(), self.name(), self.name()
-        return [
-            f"  {at} = getelementptr double, ptr {array}, i64 {index}",
-            f"  {old} = load {kind}, ptr {at}, align 8",
-            f"  {new} = fadd {kind} {old}, {x}",
-            f"  store {kind} {new}, ptr {at}, align 8",
-        ]
+        at = self.c.at(f"%{array}", index)
+        self.c.put(at, self.c.op(f"fadd {kind} {self.c.get(at, kind)}, {x}"), kind)
 
-    def scattered(self, array: str, indices: Sequence[str], x: str) -> list[str]:
-        lines = []
+    def lane(self, x: str, k: int) -> str:
+        return self.c.op(f"extractelement {self.type} {x}, i32 {k}")
+
+    def scatter(self, array: str, indices: Sequence[str], x: str) -> None:
         for k, index in enumerate(indices):
-            one = self.name()
-            lines.append(f"  {one} = extractelement {self.type} {x}, i32 {k}")
-            lines += self.added(array, index, one, "double")
-        return lines
+            self.add(array, index, self.lane(x, k))
 
-    def own_params(self, row: str) -> list[str]:
-        """The parameters of the rows from this one on."""
-        lines = []
-        order = {i: k for k, i in enumerate(i for i, own in enumerate(self.strip.own) if own)}
-        for place, i, own in self.params:
-            if own:
-                skip, at = self.name(), self.name()
-                lines += [f"  {skip} = mul i64 %pitch, {order[i]}", f"  {at} = add i64 {skip}, {row}"]
-                lines += self.put(place, *self.vector("%given", at))
-        return lines
+    def compute(self, row: str) -> list[str]:
+        """What the Program gives for the rows from this one on."""
+        for place, k in self.own:
+            at = self.c.add(self.c.op(f"mul i64 %pitch, {k}"), row)
+            self.put(place, self.c.vector(self.c.at("%given", at), self.W))
+        self.c.do(f"call void @kernel(ptr {self.given}, ptr {self.found}, ptr {self.work})")
+        return [self.c.get(self.place(self.found, i), self.type) for i in range(len(self.strip.writes))]
 
-    def indexed(self) -> list[str]:
+    def indexed(self) -> None:
         """Every index in the table."""
-        W, C = self.W, self.strip.columns
-        needed = sorted({c for _, _, c in self.reads} | {write.column for write in self.strip.writes})
-        lines = [
-            "  br label %head",
-            "head:",
-            "  %b = phi i64 [ 0, %entry ], [ %b.next, %next ]",
-            "  %more = icmp slt i64 %b, %count",
-            "  br i1 %more, label %body, label %done",
-            "body:",
-            f"  %row = mul i64 %b, {W}",
-            f"  %begin = mul i64 %b, {W * C}",
-        ]
-        index: dict[int, list[str]] = {}
-        for c in needed:
-            index[c] = []
-            for k in range(W):
-                place, at, short, long = (self.name() for _ in range(4))
-                lines += [
-                    f"  {place} = add i64 %begin, {c * W + k}",
-                    f"  {at} = getelementptr i32, ptr %table, i64 {place}",
-                    f"  {short} = load i32, ptr {at}",
-                    f"  {long} = zext i32 {short} to i64",
-                ]
-                index[c].append(long)
-        for place, block, c in self.reads:
-            lines += self.put(place, *self.gathered(f"%{block}", index[c]))
-        lines += self.own_params("%row")
-        lines += [
-            "  call void @kernel(ptr %in, ptr %out, ptr %work)",
-            "  %b.next = add i64 %b, 1",
-            "  %further = icmp slt i64 %b.next, %count",
-            f"  %last = sub i64 {W}, %lacking",
-            f"  %full = select i1 %further, i64 {W}, i64 %last",
-            f"  %all = icmp eq i64 %full, {W}",
-            "  br i1 %all, label %together, label %each",
-            "together:",
-        ]
-        for i, write in enumerate(self.strip.writes):
-            found, x = self.given_number(i)
-            lines += found + self.scattered(f"%{write.array}", index[write.column], x)
-        lines += [
-            "  br label %next",
-            "each:",
-            "  %k = phi i64 [ 0, %body ], [ %k.next, %each ]",
-            "  %k.at = add i64 %begin, %k",
-        ]
-        for i, write in enumerate(self.strip.writes):
-            place, at, short, long, within = (self.name() for _ in range(5))
-            lines += [
-                f"  {place} = add i64 %k.at, {write.column * W}",
-                f"  {at} = getelementptr i32, ptr %table, i64 {place}",
-                f"  {short} = load i32, ptr {at}",
-                f"  {long} = zext i32 {short} to i64",
-                f"  {within} = add i64 %k, {i * W}",
-            ]
-            read, x = self.scalar("%out", within)
-            lines += read + self.added(f"%{write.array}", long, x, "double")
-        return [
-            *lines,
-            "  %k.next = add i64 %k, 1",
-            "  %k.on = icmp slt i64 %k.next, %full",
-            "  br i1 %k.on, label %each, label %next",
-            "next:",
-            "  br label %head",
-            "done:",
-            "  ret void",
-        ]
+        c, W, writes = self.c, self.W, self.strip.writes
 
-    def regular(self, pattern: Pattern) -> list[str]:
+        def index(place: str) -> str:
+            at = c.op(f"getelementptr i32, ptr %table, i64 {place}")
+            return c.op(f"zext i32 {c.op(f'load i32, ptr {at}')} to i64")
+
+        with c.each("%count") as b:
+            begin = c.mul(b, W * self.strip.columns)
+            needed = sorted({k for _, _, k in self.reads} | {write.column for write in writes})
+            at = {column: [index(c.add(begin, column * W + k)) for k in range(W)] for column in needed}
+            for place, array, column in self.reads:
+                self.put(place, self.gathered(array, at[column]))
+            found = self.compute(c.mul(b, W))
+            last = c.op(f"icmp eq i64 {c.add(b, 1)}, %count")
+            lacks = c.op(f"and i1 {last}, {c.op('icmp ne i64 %lacking, 0')}")
+            with c.when(c.op(f"xor i1 {lacks}, true")):
+                for write, x in zip(writes, found, strict=True):
+                    self.scatter(write.array, at[write.column], x)
+            with c.when(lacks), c.each(c.op(f"sub i64 {W}, %lacking")) as k:
+                for i, write in enumerate(writes):
+                    x = c.get(c.at(self.found, c.add(k, i * W)), "double")
+                    self.add(write.array, index(c.add(c.add(begin, k), write.column * W)), x)
+
+    def regular(self, pattern: Pattern) -> None:
         """Stretches of rows whose columns go on in equal steps."""
-        W, C = self.W, self.strip.columns
-        lines = [
-            "  br label %head",
-            "head:",
-            "  %s = phi i64 [ 0, %entry ], [ %s.next, %end ]",
-            "  %more = icmp slt i64 %s, %count",
-            "  br i1 %more, label %stretch, label %done",
-            "stretch:",
-            f"  %entry.at = mul i64 %s, {2 + C}",
-        ]
-
-        def number(k: int, name: str) -> None:
-            place, at = self.name(), self.name()
-            lines.extend(
-                [
-                    f"  {place} = add i64 %entry.at, {k}",
-                    f"  {at} = getelementptr i64, ptr %table, i64 {place}",
-                    f"  {name} = load i64, ptr {at}",
-                ]
-            )
-
-        number(0, "%first")
-        number(1, "%vectors")
-        for c in range(C):
-            number(2 + c, f"%base{c}")
-        for place, block, c in self.reads:
-            if pattern[c].step == 0:
-                read, x = self.scalar(f"%{block}", f"%base{c}")
-                lines += read + self.put(place, *self.splat(x))
+        c, W, kind = self.c, self.W, self.type
         writes = list(enumerate(self.strip.writes))
-        summed = [i for i, write in writes if pattern[write.column].step == 0]
-        shifted = [i for i, write in writes if pattern[write.column].offset > 0]
-        zero = f"<{', '.join(['double 0.0'] * W)}>"
-        lines += ["  br label %loop", "loop:", "  %b = phi i64 [ 0, %stretch ], [ %b.next, %loop ]"]
-        lines += [f"  %sum{i} = phi {self.type} [ {zero}, %stretch ], [ %sum{i}.next, %loop ]" for i in summed]
-        lines += [f"  %last{i} = phi {self.type} [ {zero}, %stretch ], [ %out{i}, %loop ]" for i in shifted]
-        lines.append(f"  %row.b = mul i64 %b, {W}")
-        lines.append("  %row = add i64 %first, %row.b")
-        for c, column in enumerate(pattern):
-            if column.step:
-                lines.append(f"  %skip{c} = mul i64 %b, {W * column.step}")
-                lines.append(f"  %at{c} = add i64 %base{c}, %skip{c}")
+        with c.each("%count") as stretch:
+            entry = c.mul(stretch, 2 + len(pattern))
+            first, vectors, *base = (c.get(c.at("%table", c.add(entry, k))) for k in range(2 + len(pattern)))
+            for place, array, column in self.reads:
+                if pattern[column].step == 0:
+                    self.put(place, self.spread(array, base[column]))
+            zero = "zeroinitializer"
+            sums = {i: c.variable(zero, kind) for i, write in writes if pattern[write.column].step == 0}
+            before = {i: c.variable(zero, kind) for i, write in writes if pattern[write.column].offset > 0}
+            with c.each(vectors) as b:
+                at = [c.add(x, c.mul(b, W * column.step)) for x, column in zip(base, pattern, strict=True)]
 
-        def places(c: int) -> list[str]:
-            found = []
-            for k in range(W):
-                index = self.name()
-                lines.append(f"  {index} = add i64 %at{c}, {k * pattern[c].step}")
-                found.append(index)
-            return found
+                def places(column: int, at: list[str] = at) -> list[str]:
+                    return [c.add(at[column], k * pattern[column].step) for k in range(W)]
 
-        for place, block, c in self.reads:
-            if pattern[c].step == 1:
-                lines += self.put(place, *self.vector(f"%{block}", f"%at{c}"))
-            elif pattern[c].step:
-                lines += self.put(place, *self.gathered(f"%{block}", places(c)))
-        lines += self.own_params("%row")
-        lines.append("  call void @kernel(ptr %in, ptr %out, ptr %work)")
-        windows: dict[tuple[str, int], list[tuple[int, int, str]]] = {}
-        for i, write in writes:
-            found, x = self.given_number(i)
-            lines += found
-            step, lead, offset = pattern[write.column]
-            if step == 0:
-                lines.append(f"  %sum{i}.next = fadd {self.type} %sum{i}, {x}")
-            elif step == 1:
-                windows.setdefault((write.array, lead), []).append((offset, i, x))
-            else:
-                lines += self.scattered(f"%{write.array}", places(write.column), x)
-        for (array, lead), members in windows.items():
-            total = ""
-            for offset, i, x in sorted(members):
-                part = x
-                if offset:
-                    part = self.name()
-                    order = ", ".join(f"i32 {W - offset + k}" for k in range(W))
-                    lines.append(
-                        f"  {part} = shufflevector {self.type} %last{i}, {self.type} {x}, <{W} x i32> <{order}>"
-                    )
-                if total:
-                    both = self.name()
-                    lines.append(f"  {both} = fadd {self.type} {total}, {part}")
-                    part = both
-                total = part
-            lines += self.added(f"%{array}", f"%at{lead}", total, self.type)
-        lines += [
-            "  %b.next = add i64 %b, 1",
-            "  %on = icmp slt i64 %b.next, %vectors",
-            "  br i1 %on, label %loop, label %end",
-            "end:",
-        ]
-        for i in summed:
-            lines += self._flush_sum(i)
-        for (array, lead), members in windows.items():
-            lines += self._flush_window(array, lead, [(offset, i) for offset, i, _ in sorted(members) if offset])
-        return [*lines, "  %s.next = add i64 %s, 1", "  br label %head", "done:", "  ret void"]
-
-    def _flush_sum(self, i: int) -> list[str]:
-        """The sum of a coordinate that all rows of a stretch share."""
-        lines: list[str] = []
-        total = ""
-        for k in range(self.W):
-            one = self.name()
-            lines.append(f"  {one} = extractelement {self.type} %sum{i}.next, i32 {k}")
-            if total:
-                both = self.name()
-                lines.append(f"  {both} = fadd double {total}, {one}")
-                one = both
-            total = one
-        write = self.strip.writes[i]
-        return lines + self.added(f"%{write.array}", f"%base{write.column}", total, "double")
-
-    def _flush_window(self, array: str, lead: int, members: Sequence[tuple[int, int]]) -> list[str]:
-        """Store what the last vectors of a window's columns have for places behind the window."""
-        lines: list[str] = []
-        if not members:
-            return lines
-        behind, begin = self.name(), self.name()
-        lines += [f"  {behind} = mul i64 %vectors, {self.W}", f"  {begin} = add i64 %base{lead}, {behind}"]
-        for k in range(max(offset for offset, _ in members)):
-            index = self.name()
-            lines.append(f"  {index} = add i64 {begin}, {k}")
-            for offset, i in members:
-                if k < offset:
-                    one = self.name()
-                    lines.append(f"  {one} = extractelement {self.type} %out{i}, i32 {self.W - offset + k}")
-                    lines += self.added(f"%{array}", index, one, "double")
-        return lines
+                for place, array, column in self.reads:
+                    if pattern[column].step == 1:
+                        self.put(place, c.vector(c.at(array, at[column]), W))
+                    elif pattern[column].step:
+                        self.put(place, self.gathered(array, places(column)))
+                windows: dict[tuple[str, int], list[tuple[int, int]]] = {}
+                found = self.compute(c.add(first, c.mul(b, W)))
+                for i, write in writes:
+                    step, lead, offset = pattern[write.column]
+                    if step == 0:
+                        c.put(sums[i], c.op(f"fadd {kind} {c.get(sums[i], kind)}, {found[i]}"), kind)
+                    elif step == 1:
+                        windows.setdefault((write.array, lead), []).append((offset, i))
+                    else:
+                        self.scatter(write.array, places(write.column), found[i])
+                for (array, lead), members in windows.items():
+                    total = ""
+                    for offset, i in sorted(members):
+                        x = found[i]
+                        if offset:
+                            order = ", ".join(f"i32 {W - offset + k}" for k in range(W))
+                            old = c.get(before[i], kind)
+                            x = c.op(f"shufflevector {kind} {old}, {kind} {found[i]}, <{W} x i32> <{order}>")
+                            c.put(before[i], found[i], kind)
+                        total = c.op(f"fadd {kind} {total}, {x}") if total else x
+                    self.add(array, at[lead], total, kind)
+            for i, variable in sums.items():
+                vector = c.get(variable, kind)
+                total, *rest = (self.lane(vector, k) for k in range(W))
+                for x in rest:
+                    total = c.op(f"fadd double {total}, {x}")
+                self.add(self.strip.writes[i].array, base[self.strip.writes[i].column], total)
+            for (array, lead), members in windows.items():  # what the last vectors have for places behind the window
+                behind = c.add(base[lead], c.mul(vectors, W))
+                for k in range(max(offset for offset, _ in members)):
+                    for offset, i in sorted(members):
+                        if k < offset:
+                            self.add(array, c.add(behind, k), self.lane(c.get(before[i], kind), W - offset + k))

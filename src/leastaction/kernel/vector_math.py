@@ -17,17 +17,6 @@ pair,
     sin(x ± y) = sin x cos y ± cos x sin y,      cos(x ± y) = cos x cos y ∓ sin x sin y,
 
 with an error of some ε of the products, as much as rounding x and y to float64 makes.
-
-**x^(−1/2) and x^(−3/2)**, without a root and a division, which keep the one divider of a processor busy for longer
-than all the rest of a force of gravity takes. Processors with AVX-512 give y ≈ 1/√x within 2⁻¹⁴. With e = 1 − x y²,
-
-    1/√x = y + y e (1/2 + 3/8 e + 5/16 e² + 35/128 e³ + …),
-    x^(−3/2) = y³ + y³ e (3/2 + 15/8 e + 35/16 e² + 315/128 e³ + …),
-
-and with the terms of e³ replaced by terms of degree 1 that have the same mean, 1/√x is found within 1.1 ulp and
-x^(−3/2) within 1.5 ulp. Where the sum is no number, its first term is the result; bounded kernels leave that out. The
-last digits of y may differ from one maker of processors to another, so this is not for code whose results are to
-agree everywhere.
 """
 
 from __future__ import annotations
@@ -35,11 +24,9 @@ from __future__ import annotations
 import ctypes
 import platform
 import struct
-from collections import Counter
 from collections.abc import Collection, Mapping
 from fractions import Fraction
 from functools import cache
-from typing import NamedTuple
 
 import mpmath
 
@@ -67,38 +54,23 @@ _LARGEST = 2.0**30
 _ROUND = 1.5 * 2.0**52  # added and taken away, it rounds to an integer, which is then in the sum's last bits
 PAIR = ("sin", "cos")
 SUMS = ("add", "sub")
-POWERS = {"rsqrt": 1, "rsqrt3": 3}  # operations, and the power of 1/√x that they are
-_WIDTHS = {8: 512, 4: 256}  # lanes, and bits of a vector
-_FAULT = 2.0**-13  # |e|
-_LINEAR = 0.6 * _FAULT**2  # e³ ≈ this times e: the errors have no mean where both are multiplied by e
 _UNARY = (
     "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
     "exp", "log", "expm1", "log1p", "erf",
 )  # fmt: skip
 _BINARY = ("pow", "atan2", "hypot")
+Library = Mapping[str, str]  # the function of several lanes for each operation that has one
+
 _ISA = {8: ("e", "avx512f"), 4: ("d", "avx2")}  # the letter of each width, and what the processor must have
 
 
-class Function(NamedTuple):
-    """A function of the library and how many lanes it takes."""
-
-    symbol: str
-    width: int
-
-
 @cache
-def functions(lanes: int, features: frozenset[str]) -> dict[str, Function]:
+def functions(lanes: int, features: frozenset[str]) -> dict[str, str]:
     """The function of several lanes for each operation that has one, as the processor allows."""
     found = _libmvec(lanes, features)
     if lanes > 1 and ("fma" in features or platform.machine() in ("aarch64", "arm64")):
-        found |= {op: Function(symbol(op), lanes) for op in PAIR}
+        found |= {op: symbol(op) for op in PAIR}
     return found
-
-
-def powers(lanes: int, features: frozenset[str]) -> dict[str, Function]:
-    """The powers of 1/√x on so many lanes, if the processor has a start for them."""
-    there = lanes in _WIDTHS and {"avx512f", "avx512vl", "fma"} <= features
-    return {op: Function(symbol(op), lanes) for op in POWERS} if there else {}
 
 
 def symbol(op: str) -> str:
@@ -106,9 +78,9 @@ def symbol(op: str) -> str:
     return f"{_PREFIX}{op}"
 
 
-def written(functions: Mapping[str, Function], ops: Collection[str]) -> bool:
+def written(functions: Library, ops: Collection[str]) -> bool:
     """Whether these operations are computed by functions that are written here."""
-    return all(op in functions and functions[op].symbol == symbol(op) for op in ops)
+    return all(functions.get(op) == symbol(op) for op in ops)
 
 
 def literal(x: float, lanes: int) -> str:
@@ -117,38 +89,31 @@ def literal(x: float, lanes: int) -> str:
     return f"<{', '.join([f'double 0x{bits:016X}'] * lanes)}>"
 
 
-def definitions(functions: Mapping[str, Function], lanes: int, bounded: bool) -> str:
+def definitions(functions: Library, lanes: int, bounded: bool) -> str:
     """IR of the functions that are written here."""
-    T, own = f"<{lanes} x double>", []
-    if written(functions, PAIR):
-        own += [
-            f"declare i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1>)",
-            *(_angle(op, lanes, bounded) for op in PAIR),
-        ]
-    if written(functions, POWERS):
-        # 1/√x by (x y) y, which is in range for all x; the other power is beyond float64 where y² is.
-        own += [
-            f"declare {T} @llvm.x86.avx512.rsqrt14.pd.{_WIDTHS[lanes]}({T}, {T}, i8)",
-            _power("rsqrt", lanes, bounded, ("%t = fmul {T} %x, %y", "%y"), "%y", (1 / 2, 3 / 8, 5 / 16, 35 / 128)),
-            _power("rsqrt3", lanes, bounded, ("%t = fmul {T} %y, %y", "%x"), "%c", (3 / 2, 15 / 8, 35 / 16, 315 / 128)),
-        ]
-    return "\n".join([f"declare {T} @llvm.fma.v{lanes}f64({T}, {T}, {T})", *own]) if own else ""
+    if not written(functions, PAIR):
+        return ""
+    T = f"<{lanes} x double>"
+    declared = [
+        f"declare {T} @llvm.fma.v{lanes}f64({T}, {T}, {T})",
+        f"declare i1 @llvm.vector.reduce.or.v{lanes}i1(<{lanes} x i1>)",
+    ]
+    return "\n".join([*declared, *(_angle(op, lanes, bounded) for op in PAIR)])
 
 
-def _libmvec(lanes: int, features: frozenset[str]) -> dict[str, Function]:
-    """What libmvec has, at this many lanes or half of them."""
-    widths = [w for w, (_, feature) in _ISA.items() if w in (lanes, lanes // 2) and feature in features]
-    if not widths or platform.machine() not in ("x86_64", "AMD64"):
+def _libmvec(lanes: int, features: frozenset[str]) -> dict[str, str]:
+    """What libmvec has, at this many lanes."""
+    letter, feature = _ISA.get(lanes, ("", ""))
+    if feature not in features or platform.machine() not in ("x86_64", "AMD64"):
         return {}
     try:
         # Global, so that code compiled later finds the functions in this process.
         library = ctypes.CDLL("libmvec.so.1", mode=ctypes.RTLD_GLOBAL)
     except OSError:
         return {}
-    width = widths[0]
-    prefix = f"_ZGV{_ISA[width][0]}N{width}"
+    prefix = f"_ZGV{letter}N{lanes}"
     names = {op: f"{prefix}v_{op}" for op in _UNARY} | {op: f"{prefix}vv_{op}" for op in _BINARY}
-    return {op: Function(name, width) for op, name in names.items() if hasattr(library, name)}
+    return {op: name for op, name in names.items() if hasattr(library, name)}
 
 
 @cache
@@ -266,40 +231,6 @@ done:
 """
 
 
-def _power(
-    op: str, lanes: int, bounded: bool, square: tuple[str, str], lead: str, series: tuple[float, float, float, float]
-) -> str:
-    """`lead` (1 + e (series in e)) with e = 1 − the product of `square`, of which the first factor is %t."""
-    T, fma = f"<{lanes} x double>", f"llvm.fma.v{lanes}f64"
-
-    def number(x: float) -> str:
-        return literal(x, lanes)
-
-    def fused(name: str, a: str, b: str, c: str) -> str:
-        return f"%{name} = call {T} @{fma}({T} {a}, {T} {b}, {T} {c})"
-
-    a, b, c, d = series
-    factor, other = square
-    lines = [
-        f"%y = call {T} @llvm.x86.avx512.rsqrt14.pd.{_WIDTHS[lanes]}({T} %x, {T} zeroinitializer, i8 -1)",
-        factor.replace("{T}", T),
-        f"%minus = fneg {T} %t",
-        fused("e", "%minus", other, number(1.0)),
-        f"%c = fmul {T} %t, %y",
-        fused("p", "%e", number(c), number(b + d * _LINEAR)),
-        fused("q", "%e", "%p", number(a)),
-        f"%le = fmul {T} {lead}, %e",
-        fused("near", "%le", "%q", lead),
-    ]
-    if not bounded:
-        lines += [
-            f"%number = fcmp ord {T} %near, %near",
-            f"%result = select <{lanes} x i1> %number, {T} %near, {T} {lead}",
-        ]
-    body = "\n  ".join([*lines, f"ret {T} {'%near' if bounded else '%result'}"])
-    return f"define internal {T} @{_PREFIX}{op}({T} %x) alwaysinline memory(none) {{\n  {body}\n}}\n"
-
-
 def by_addition(program: Program) -> Program:
     """The same program, where sines and cosines of sums of angles follow from those of the angles."""
     code = program.code
@@ -332,22 +263,4 @@ def by_addition(program: Program) -> Program:
             places.append(write(joined, write("mul", *first), write("mul", *second)))
     results = tuple(places[k] for k in program.results)
     found = Program(program.inputs, program.outputs, tuple(written), results)
-    return found.select(*(name for name, _ in program.outputs))
-
-
-def by_powers(program: Program) -> Program:
-    """The same program, with one operation for 1/√x, and one for its cube where only this is wanted."""
-    code: list[Instruction] = list(program.code)
-    for k, (op, *args) in enumerate(program.code):
-        if op == "div" and program.code[args[0]] == ("const", 1.0) and program.code[args[1]][0] == "sqrt":
-            code[k] = ("rsqrt", program.code[args[1]][1])
-    if code == list(program.code):
-        return program
-    uses = Counter(a for op, *args in code if op not in ("input", "const") for a in args) + Counter(program.results)
-    for k, (op, *args) in enumerate(program.code):
-        if op == "mul":
-            a, b = args if code[args[0]][0] == "rsqrt" else args[::-1]
-            if code[a][0] == "rsqrt" and code[b] == ("sq", a) and (uses[a], uses[b]) == (2, 1):
-                code[k] = ("rsqrt3", code[a][1])
-    found = Program(program.inputs, program.outputs, tuple(code), program.results)
     return found.select(*(name for name, _ in program.outputs))

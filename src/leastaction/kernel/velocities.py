@@ -1,285 +1,159 @@
-"""The inverse of the Legendre transform: p = ∂L/∂v(t, q, v) solved for v, natively, at one point or many.
+"""The inverse of the Legendre transform: p = ∂L/∂v(t, q, v) solved for v, at one point or many.
 
-Newton's iteration with backtracking; one iteration is enough where L is quadratic in v. A step that leaves the domain
-of L, or does not bring the momentum nearer, is halved. The distance is the largest |p_j − L_v_j|/|p_j|, so that a heavy
-coordinate does not hide a light one. For p_j = 0 the distance is counted in the size of what that momentum is summed
-from, |L_vv_jk v_k| at the largest velocities on the way. Rounding is measured by the same size.
+Where L is quadratic in v, one linear system is solved, and refined once. Else Newton's iteration is done with
+backtracking. A step that leaves the domain of L, or does not bring the momentum nearer, is halved. The distance is the
+largest |p_j − L_v_j|/|p_j|, so that a heavy coordinate does not hide a light one. For p_j = 0 the distance is counted
+in the size of what that momentum is summed from, |L_vv_jk v_k| at the largest velocities on the way. Rounding is
+measured by the same size. No point depends on the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.kernel.compile import compile_program
-from leastaction.kernel.driver import _Code
-from leastaction.kernel.loops import Loop
+from leastaction.kernel.loops import evaluate
 from leastaction.program import Program
 
 FloatArray = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 MOST_ITERATIONS = 100
-SHORTEST = "1.0e-12"  # relative to v: where a step as short as this does not bring the momentum nearer, none will …
-ROUNDING = "1.0e-10"  # … and that is rounding if the momentum is missed by this part of what it is summed from, at most
-CLOSE = f"{4 * 2.0**-52:.17e}"
-OUTSIDE = "1.0e300"  # a miss that is infinite or not a number
-
-# What the functions share. `at` is the row of a point, with v in it; m and m_v say where they begin in `values`.
-_ARRAYS = ("kernel", "at", "v", "p", "values", "move", "fastest", "units", "V", "missed", "work")
-_NUMBERS = ("n", "m", "m_v")
-_GIVEN = ", ".join([*(f"ptr %{name}" for name in _ARRAYS), *(f"i64 %{name}" for name in _NUMBERS)])
+SHORTEST = 1e-12  # relative to v: where a step as short as this does not bring the momentum nearer, none will …
+ROUNDING = 1e-10  # … and that is rounding if the momentum is missed by this part of what it is summed from, at most
+CLOSE = 4 * 2.0**-52
+OUTSIDE = 1e300  # a miss that is infinite or not a number
+TOGETHER = 2**18  # numbers of points that are solved at once: they stay in the cache
 
 
 def velocities(
-    point: Program, n: int, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray
+    point: Program, curved: bool, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """v at K points, and a mask of the points that have one; NaN elsewhere.
 
     `point` is a Program of (t, q, v, params, …) that gives m = L_v and m_v = L_vv, and `rest`, a velocity to begin
-    with, where L has no value at v = 0. `params` is one set or a row for each point.
+    with, where L has no value at v = 0. `params` is one set or a row for each point. `curved`: L is not quadratic in v.
     """
-    kernel = compile_program(point, rarely=True)
-    rows = np.zeros((len(q), kernel.inputs))
+    n, rows, p = q.shape[1], np.zeros((len(q), point.input_size)), np.asarray(p, float)
     rows[:, 0], rows[:, 1 : 1 + n] = t, q
     rows[:, 1 + 2 * n : 1 + 2 * n + params.shape[-1]] = params
-    m, m_v = (point.output_slice(name).start for name in ("m", "m_v"))
-    rest = point.output_slice("rest").start if "rest" in dict(point.outputs) else -1
-    room = [np.zeros(size) for size in (kernel.outputs, n * (n + 3) + 2, kernel.work)]
-    _loop()(kernel.address, len(q), kernel.inputs, rows, np.ascontiguousarray(p, float), *room, n, m, m_v, rest)
+    count = max(1, TOGETHER // (point.input_size + point.output_size))
+    with np.errstate(all="ignore"):
+        for begin in range(0, len(rows), count):
+            some = _Points(point, rows[begin : begin + count], p[begin : begin + count])
+            if curved:
+                some.invert()
+            else:
+                some.solve()
     v = rows[:, 1 + n : 1 + 2 * n].copy()
     return v, v[:, 0] == v[:, 0]
 
 
-@cache
-def _loop() -> Loop:
-    texts = ["declare double @llvm.fabs.f64(double)", _look(), _solve(), _invert(), _hold_time(), _points()]
-    return Loop("velocities", "nnndddddnnnn", "\n".join(texts))
+class _Points:
+    """Some points, with v in their rows: L_vv, what L_v misses p by, and how far that is."""
 
+    def __init__(self, point: Program, rows: FloatArray, p: FloatArray) -> None:
+        (K, n), self.point, self.rows, self.p = p.shape, point, rows, p
+        self.v, self.fastest = rows[:, 1 + n : 1 + 2 * n], np.zeros((K, n))
+        self.gap, self.mass = np.zeros((K, n)), np.zeros((K, n, n))
+        self.missed, self.rough = np.zeros((2, K))  # in units of p, and of what L_v is summed from
 
-class _Writer(_Code):
-    """IR of numbers in arrays, which have the names of arguments."""
+    def look(self, k: Indices) -> None:
+        """Evaluate at v."""
+        found, n = evaluate(self.point, self.rows[k]), self.v.shape[1]
+        mass = found[:, self.point.output_slice("m_v")].reshape(-1, n, n)
+        gap = self.p[k] - found[:, self.point.output_slice("m")]
+        self.gap[k], self.mass[k] = gap, mass
+        self.fastest[k] = np.fmax(self.fastest[k], np.abs(self.v[k]))
+        off, size = np.abs(gap), np.abs(self.p[k])
+        whole = size + np.einsum("kij,kj->ki", np.abs(mass), self.fastest[k])
+        part = np.where(off > 0, np.where(whole > 0, off / whole, 1.0), 0.0)
+        inside = (off < OUTSIDE).all(axis=1)
+        self.rough[k] = np.where(inside, part.max(axis=1), OUTSIDE)
+        self.missed[k] = np.where(inside, np.where(size > 0, off / size, part).max(axis=1), OUTSIDE)
 
-    def number(self, array: str, place: str | int = 0) -> str:
-        return self.get(self.at(f"%{array}", place), "double")
+    def moves(self, k: Indices, right: FloatArray) -> FloatArray:
+        """L_vv⁻¹ of right-hand sides, (K, n), or of their first components; not finite where L_vv is singular.
 
-    def set(self, array: str, place: str | int, x: str) -> None:
-        self.put(self.at(f"%{array}", place), x, "double")
+        Each row is divided by its largest entry, so that units do not choose the pivots.
+        """
+        mass = self.mass[k][:, : right.shape[1], : right.shape[1]]
+        unit = np.abs(mass).max(axis=2, initial=0.0)
+        mass, right = mass / unit[:, :, None], right / unit
+        try:
+            return np.asarray(np.linalg.solve(mass, right[:, :, None])[:, :, 0])
+        except np.linalg.LinAlgError:  # at some of the points
+            if len(k) == 1:
+                return np.full(right.shape, np.nan)
+            return np.concatenate([self.moves(k[i : i + 1], right[i : i + 1] * unit[i]) for i in range(len(k))])
 
-    def place(self, i: str, j: str) -> str:
-        """Of an entry of a matrix."""
-        return self.add(self.mul(i, "%n"), j)
+    def solve(self) -> None:
+        """v where L is quadratic in v, L_v = L_v(v = 0) + L_vv v; solved again where rounding left too much."""
+        found, n = evaluate(self.point, self.rows), self.v.shape[1]
+        self.mass = found[:, self.point.output_slice("m_v")].reshape(-1, n, n)
+        gap, k = self.p - found[:, self.point.output_slice("m")], np.arange(len(self.p))
+        left = gap
+        for tolerance in (CLOSE, ROUNDING):
+            self.v[k] += self.moves(k, left[k])
+            left = gap - np.einsum("kij,kj->ki", self.mass, self.v)
+            whole = np.abs(self.p) + np.einsum("kij,kj->ki", np.abs(self.mass), np.abs(self.v))
+            k = np.flatnonzero(~(np.abs(left) <= tolerance * whole).all(axis=1))
+            if not len(k):
+                return
+        self.v[k] = np.nan
 
-    def f(self, op: str, x: str, y: str) -> str:
-        return self.op(f"f{op} double {x}, {y}")
+    def invert(self) -> None:
+        """v from v = 0 or from `rest`. Where that fails, as it does if L_vv is singular at rest, v = p is tried."""
+        every = np.arange(len(self.p))
+        if "rest" in dict(self.point.outputs):
+            self.v[:] = evaluate(self.point, self.rows)[:, self.point.output_slice("rest")]
+            self._hold_time(every)
+        left = every[~self._iterated(every)]
+        if len(left):
+            self.v[left] = self.p[left]
+            self.v[left[~self._iterated(left)]] = np.nan
 
-    def test(self, x: str, order: str, y: str) -> str:
-        """A comparison, false for what is no number."""
-        return self.op(f"fcmp o{order} double {x}, {y}")
+    def _iterated(self, k: Indices) -> NDArray[np.bool_]:
+        """Newton's iteration from the guess in v: at which of the points it came to an end."""
+        whole, done = k, np.zeros(len(self.p), bool)
+        self.fastest[k] = 0.0
+        self.look(k)
+        outside = k[~(self.missed[k] < OUTSIDE)]
+        if len(outside):
+            self.v[outside] = 0.0
+            self.look(outside)
+        for _ in range(MOST_ITERATIONS):
+            done[k[self.missed[k] <= CLOSE]] = True
+            k = k[~done[k]]
+            if not len(k):
+                break
+            move = self.moves(k, self.gap[k])
+            solved = np.isfinite(move).all(axis=1)
+            k, move, before = k[solved], move[solved], self.missed[k[solved]]
+            length = np.where(move == 0, 0.0, np.abs(move) / (np.abs(self.v[k]) + np.abs(move))).max(axis=1, initial=0)
+            self.v[k] += move
+            self.look(k)
+            while True:
+                worse = ~(self.missed[k] < before)
+                again = worse & (length > SHORTEST)
+                if not again.any():
+                    break
+                length[again] /= 2
+                move[again] /= 2
+                self.v[k[again]] -= move[again]
+                self.look(k[again])
+            done[k[worse]] = self.rough[k[worse]] <= ROUNDING
+            k = k[~worse]
+        return done[whole]
 
-    def unless(self, condition: str) -> str:
-        return self.op(f"xor i1 {condition}, true")
-
-    def select(self, condition: str, x: str, y: str) -> str:
-        return self.op(f"select i1 {condition}, double {x}, double {y}")
-
-    def size(self, x: str) -> str:
-        return self.op(f"call double @llvm.fabs.f64(double {x})")
-
-    def raise_to(self, variable: str, x: str) -> None:
-        """variable ← the larger of it and x."""
-        old = self.get(variable, "double")
-        self.put(variable, self.select(self.test(x, "gt", old), x, old), "double")
-
-    def product(self, x: str, y: str, added: str) -> str:
-        """x y + added."""
-        return self.op(f"fadd contract double {self.op(f'fmul contract double {x}, {y}')}, {added}")
-
-    def call(self, name: str, kind: str = "void", further: str = "") -> str:
-        text = f"call {kind} @{name}({_GIVEN}{further})"
-        if kind == "void":
-            self.do(text)
-            return ""
-        return self.op(text)
-
-    def evaluate(self) -> None:
-        self.do("call void %kernel(ptr %at, ptr %values, ptr %work)")
-
-    def leave(self, value: str) -> None:
-        self.do(f"ret i1 {value}")
-        self.label(self.name())
-
-    def function(self, name: str, kind: str, value: str = "", further: str = "") -> str:
-        return self.finished(f"internal {kind} @{name}({_GIVEN}{further}) noinline", f"{kind} {value}".strip())
-
-
-def _look() -> str:
-    """Evaluate at v. missed ← how far L_v is from p, in units of p, and in units of what L_v is summed from."""
-    c = _Writer()
-    with c.each("%n") as j:
-        fastest = c.at("%fastest", j)
-        c.raise_to(fastest, c.size(c.number("v", j)))
-    c.evaluate()
-    miss, rough, inside = c.variable("0.0", "double"), c.variable("0.0", "double"), c.variable("true", "i1")
-    with c.each("%n") as j:
-        gap = c.size(c.f("sub", c.number("p", j), c.number("values", c.add("%m", j))))
-        c.put(inside, c.op(f"and i1 {c.get(inside, 'i1')}, {c.test(gap, 'lt', OUTSIDE)}"), "i1")
-        with c.when(c.test(gap, "gt", "0.0")):
-            size = c.size(c.number("p", j))
-            unit = c.variable(size, "double")
-            with c.each("%n") as k:
-                mass = c.size(c.number("values", c.add("%m_v", c.place(j, k))))
-                c.put(unit, c.product(mass, c.number("fastest", k), c.get(unit, "double")), "double")
-            whole = c.get(unit, "double")
-            part = c.select(c.test(whole, "gt", "0.0"), c.f("div", gap, whole), "1.0")
-            c.raise_to(rough, part)
-            c.raise_to(miss, c.select(c.test(size, "gt", "0.0"), c.f("div", gap, size), part))
-    for place, x in enumerate((miss, rough)):
-        c.set("missed", place, c.select(c.get(inside, "i1"), c.get(x, "double"), OUTSIDE))
-    return c.function("look", "void")
-
-
-def _solve() -> str:
-    """move ← L_vv⁻¹ (p − L_v) for the first `count` velocities; false if L_vv is singular.
-
-    Each row is measured by its largest entry when it is compared with others, so that units do not choose the pivots.
-    """
-    c = _Writer()
-    with c.each("%count") as i:
-        c.set("move", i, c.f("sub", c.number("p", i), c.number("values", c.add("%m", i))))
-        largest = c.variable("0.0", "double")
-        with c.each("%count") as j:
-            x = c.number("values", c.add("%m_v", c.place(i, j)))
-            c.set("V", c.place(i, j), x)
-            c.raise_to(largest, c.size(x))
-        most = c.get(largest, "double")
-        c.set("units", i, c.select(c.test(most, "gt", "0.0"), c.f("div", "1.0", most), "0.0"))
-    with c.each("%count") as k:
-        best, longest = c.variable(k), c.variable("-1.0", "double")
-        with c.between(k, "%count") as i:
-            length = c.f("mul", c.size(c.number("V", c.place(i, k))), c.number("units", i))
-            with c.when(c.test(length, "gt", c.get(longest, "double"))):
-                c.put(longest, length, "double")
-                c.put(best, i)
-        row = c.get(best)
-        _swap(c, "units", k, row)
-        _swap(c, "move", k, row)
-        with c.each("%count") as j:
-            _swap(c, "V", c.place(k, j), c.place(row, j))
-        inverse = c.f("div", "1.0", c.number("V", c.place(k, k)))
-        usable = c.test(c.size(inverse), "lt", "0x7FF0000000000000")
-        with c.when(c.unless(usable)):
-            c.leave("false")
-        with c.between(c.add(k, 1), "%count") as i:
-            factor = c.op(f"fneg double {c.f('mul', c.number('V', c.place(i, k)), inverse)}")
-            with c.between(c.add(k, 1), "%count") as j:
-                at = c.place(i, j)
-                c.set("V", at, c.product(factor, c.number("V", c.place(k, j)), c.number("V", at)))
-            c.set("move", i, c.product(factor, c.number("move", k), c.number("move", i)))
-    with c.each("%count") as back:
-        i = c.op(f"sub i64 {c.add('%count', -1)}, {back}")
-        rest = c.variable(c.number("move", i), "double")
-        with c.between(c.add(i, 1), "%count") as j:
-            factor = c.op(f"fneg double {c.number('V', c.place(i, j))}")
-            c.put(rest, c.product(factor, c.number("move", j), c.get(rest, "double")), "double")
-        c.set("move", i, c.f("div", c.get(rest, "double"), c.number("V", c.place(i, i))))
-    return c.function("solve", "i1", "true", ", i64 %count")
-
-
-def _swap(c: _Writer, array: str, i: str, j: str) -> None:
-    x, y = c.number(array, i), c.number(array, j)
-    c.set(array, i, y)
-    c.set(array, j, x)
-
-
-def _invert() -> str:
-    """Newton's iteration from the guess in v: whether it came to an end."""
-    c = _Writer()
-    with c.each("%n") as j:
-        c.set("fastest", j, "0.0")
-    c.call("look")
-    with c.when(c.unless(c.test(c.number("missed"), "lt", OUTSIDE))):
-        with c.each("%n") as j:
-            c.set("v", j, "0.0")
-        c.call("look")
-    with c.each(MOST_ITERATIONS):
-        before, length = c.number("missed"), c.variable("0.0", "double")
-        with c.when(c.test(before, "le", CLOSE)):
-            c.leave("true")
-        with c.when(c.unless(c.call("solve", "i1", ", i64 %n"))):
-            c.leave("false")
-        with c.each("%n") as j:
-            v, move = c.number("v", j), c.number("move", j)
-            c.raise_to(length, c.f("div", c.size(move), c.f("add", c.size(v), c.size(move))))
-            c.set("v", j, c.f("add", v, move))
-        c.call("look")
-
-        def worse(before: str = before) -> str:
-            return c.unless(c.test(c.number("missed"), "lt", before))
-
-        def halve(worse: Callable[[], str] = worse, length: str = length) -> str:
-            return c.op(f"and i1 {worse()}, {c.test(c.get(length, 'double'), 'gt', SHORTEST)}")
-
-        with c.repeat(halve):
-            c.put(length, c.f("mul", c.get(length, "double"), "0.5"), "double")
-            with c.each("%n") as j:
-                move = c.f("mul", c.number("move", j), "0.5")
-                c.set("move", j, move)
-                c.set("v", j, c.f("sub", c.number("v", j), move))
-            c.call("look")
-        with c.when(worse()):
-            c.leave(c.test(c.number("missed", 1), "le", ROUNDING))
-    return c.function("invert", "i1", "false")
-
-
-def _hold_time() -> str:
-    """One iteration for all velocities but the last, the rate u of time in u L(t, q, w/u): at the right u it is exact
-    where L is quadratic in v. An iteration for all together would lead to u < 0 if the motion is fast.
-    """
-    c = _Writer()
-    with c.each("%n") as j:
-        c.set("fastest", j, "0.0")
-    c.call("look")
-    count = c.add("%n", -1)
-    with c.when(c.call("solve", "i1", f", i64 {count}")):
-        with c.each(count) as j:
-            c.set("v", j, c.f("add", c.number("v", j), c.number("move", j)))
-        c.call("look")
-        with c.when(c.unless(c.test(c.number("missed"), "lt", OUTSIDE))), c.each(count) as j:
-            c.set("v", j, c.f("sub", c.number("v", j), c.number("move", j)))
-    return c.function("hold_time", "void")
-
-
-def _points() -> str:
-    """Each point from v = 0, or from `rest`, so that the result depends on nothing that was solved before. Where that
-    fails, as it does if L_vv is singular at rest, v = p is tried.
-    """
-    c = _Writer()
-    sizes = {"move": "%n", "fastest": "%n", "units": "%n", "missed": "2"}
-    where, found = "%room", {}
-    for name, size in sizes.items():
-        found[name], where = where, c.at(where, size)
-    with c.each("%count") as k:
-        at = c.at("%rows", c.mul(k, "%inputs"))
-        own = {"at": at, "v": c.at(at, c.add("%n", 1)), "p": c.at("%momenta", c.mul(k, "%n"))}
-        own |= {**found, "V": where}
-        given = ", ".join(
-            [*(f"ptr {own.get(name, f'%{name}')}" for name in _ARRAYS), *(f"i64 %{name}" for name in _NUMBERS)]
-        )
-        c.do(f"call void @point({given}, i64 %rest)")
-    head = "i64 @velocities(ptr %kernel, i64 %count, i64 %inputs, ptr %rows, ptr %momenta, ptr %values, ptr %room, "
-    whole = c.finished(f"{head}ptr %work, i64 %n, i64 %m, i64 %m_v, i64 %rest)", "i64 0")
-    c = _Writer()
-    with c.when(c.op("icmp sge i64 %rest, 0")):
-        c.evaluate()
-        with c.each("%n") as j:
-            c.set("v", j, c.number("values", c.add("%rest", j)))
-        c.call("hold_time")
-    with c.when(c.unless(c.call("invert", "i1"))):
-        with c.each("%n") as j:
-            c.set("v", j, c.number("p", j))
-        with c.when(c.unless(c.call("invert", "i1"))), c.each("%n") as j:
-            c.set("v", j, "0x7FF8000000000000")
-    return c.function("point", "void", "", ", i64 %rest") + whole
+    def _hold_time(self, k: Indices) -> None:
+        """One iteration for all velocities but the last, the rate u of time in u L(t, q, w/u): at the right u it is
+        exact where L is quadratic in v. An iteration for all together would lead to u < 0 if the motion is fast.
+        """
+        self.look(k)
+        before = self.v.copy()
+        move = self.moves(k, self.gap[:, :-1])
+        self.v[:, :-1] += np.where(np.isfinite(move).all(axis=1, keepdims=True), move, 0.0)
+        self.look(k)
+        lost = np.flatnonzero(~(self.missed < OUTSIDE))
+        self.v[lost] = before[lost]

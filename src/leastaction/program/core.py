@@ -75,8 +75,7 @@ LANE = tuple(f"lane{k}" for k in range(8))
 FOLD = {f"{name}{k}": (name, k) for name in ("fold", "sum") for k in (1, 2, 4)}
 SWAP = {f"swap{k}": k for k in range(1, 8)}
 ACROSS = {*LANE, "largest", *FOLD, *SWAP}
-IN_KERNELS = {*ACROSS, "rsqrt", "rsqrt3"}  # these, and x^(−1/2) and x^(−3/2) as one operation (`kernel.vector_math`)
-ARITY = ARITY | dict.fromkeys((*LANE, *SWAP, "largest", "rsqrt", "rsqrt3"), 1) | dict.fromkeys(FOLD, 2)
+ARITY = ARITY | dict.fromkeys((*LANE, *SWAP, "largest"), 1) | dict.fromkeys(FOLD, 2)
 # Operations that take rational numbers to rational numbers.
 _RATIONAL: dict[str, Callable[..., Fraction]] = {
     "neg": operator.neg, "sq": lambda x: x * x,
@@ -262,7 +261,7 @@ def _instruction(data: Any) -> Instruction:
     """One instruction, read from a file."""
     op, *args = listing(data, "an instruction") or [None]
     if op != "const":
-        if op in IN_KERNELS:
+        if op in ACROSS:
             raise ValueError(f"{op} is no operation of a system")
         return (text(op, "an operation"), *(integer(a, "the place of a value") for a in args))
     if len(args) != 1:

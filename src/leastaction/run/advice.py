@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 EPS = float(np.finfo(float).eps)
 MOST_TRIED = 1000  # that a file may tell of
+NUMBERS = ("t0", "t_end", "tol", "reached", "horizon", "rate", "rounding", "size")
+TEXTS = ("system", "reason", "code")
 
 
 @dataclass(frozen=True)
@@ -198,10 +200,9 @@ class Advice:
 
     def record(self) -> dict[str, Any]:
         """The advice as a file's header has it. A user's own pace is kept by its name: the run has its Program."""
-        numbers = ("t0", "t_end", "tol", "reached", "horizon", "rate", "rounding", "size")
         return {
-            **{name: _text(getattr(self, name)) for name in numbers},
-            **{name: getattr(self, name) for name in ("system", "reason", "code")},
+            **{name: _text(getattr(self, name)) for name in NUMBERS},
+            **{name: getattr(self, name) for name in TEXTS},
             "chosen": _recorded(self.chosen),
             "tried": [_recorded(one) for one in self.tried],
             "notes": list(self.notes),
@@ -214,14 +215,12 @@ class Advice:
         notes = listing(entry(record, "notes"), "the notes of the advice")
         if max(len(tried), len(notes)) > MOST_TRIED:
             raise ValueError(f"an advice has at most {MOST_TRIED} runs and notes")
-        told: dict[str, Any] = {name: text(entry(record, name), name) for name in ("system", "reason", "code")}
-        for name in ("tol", "reached", "horizon", "rate", "rounding", "size"):
-            told[name] = _real(entry(record, name))
+        told: dict[str, Any] = {name: text(entry(record, name), name) for name in TEXTS}
+        told |= {name: _real(entry(record, name)) for name in NUMBERS}
+        told |= {name: math.nan for name in ("t0", "t_end") if told[name] is None}
         return cls(
-            t0=_finite(entry(record, "t0")),
-            t_end=_finite(entry(record, "t_end")),
             chosen=_option(entry(record, "chosen")),
-            tried=tuple(_option(one) for one in tried),
+            tried=tuple(map(_option, tried)),
             notes=tuple(text(note, "a note") for note in notes),
             **told,
         )

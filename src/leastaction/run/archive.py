@@ -31,12 +31,11 @@ from numpy.typing import NDArray
 
 from leastaction import events as happening
 from leastaction.errors import StoreError
-from leastaction.methods import method
-from leastaction.numbers.notation import to_text
+from leastaction.numbers.notation import BINARY_NUMBER, to_text
 from leastaction.numbers.precision import libraries
-from leastaction.numbers.rounding import Digits, Reals, reals
+from leastaction.numbers.rounding import MOST_DIGITS, Digits, Reals, reals
 from leastaction.program import Program
-from leastaction.reading import entry, floats, integer, listing, mapping, numbers, real, text
+from leastaction.reading import MOST_STEPS, entry, floats, integer, listing, mapping, numbers, real, text
 from leastaction.run.advice import Advice
 from leastaction.run.drive import Part, check_state, lanes, state_size
 from leastaction.run.plan import Plan
@@ -49,6 +48,7 @@ from leastaction.step.stored_row import Row
 from leastaction.store import texts
 from leastaction.store.archive import Archive, ArrayLayout
 from leastaction.store.checkpoint import Checkpoint
+from leastaction.store.header import checked_output, method_of_file
 from leastaction.systems.protocol import System, from_record
 from leastaction.version import __version__
 
@@ -546,33 +546,54 @@ _TABLES: dict[str, tuple[tuple[str, ...], Any]] = {
 def _plan(archive: Archive) -> Plan:
     """What a header says, checked; the number of steps may have grown since."""
     header = archive.header
+
+    def whole(name: str, low: int = 0, high: int = MOST_STEPS) -> int:
+        return integer(entry(header, name), name, low, high)
+
+    for name in ("version", "machine", "name"):
+        text(entry(header, name), name)
+    many, n = header["kind"] == ENSEMBLE, whole("n", 1)
+    whole("length", 1, whole("size", 1, MOST_STEPS if many else 1))
+    whole("rows", 1)
+    arithmetic = reals(None if entry(header, "digits") is None else whole("digits", 2, MOST_DIGITS))
+
+    def number(value: Any, what: str) -> Any:
+        if isinstance(arithmetic, Digits) and not BINARY_NUMBER.fullmatch(text(value, what)):
+            raise ValueError(f"{what} must be a binary number as text, such as 0x1a2bp-52; got {value!r}")
+        return arithmetic.array(value).item() if isinstance(arithmetic, Digits) else real(value, what)
+
+    t0, h = (number(entry(header, name), name) for name in ("t0", "h"))
+    if h == 0:
+        raise ValueError("h must not be zero")
+    until = entry(header, "until")
+    if until is not None:
+        t_end, count = listing(until, "until", 2)
+        until = number(t_end, "until"), integer(count, "until", 1)
+    if not isinstance(entry(header, "open"), bool):
+        raise ValueError("open must be true or false")
+    output, dofs = entry(header, "output"), np.arange(n)
+    if output is not None:
+        dofs = checked_output(np.array([integer(dof, "output") for dof in listing(output, "output")], np.int64), n)
     system = from_record(header, archive.arrays() if "program" not in header else {})
-    n = system.n
-    if n != header["n"]:
-        raise ValueError(f"zarr.json tells of n = {header['n']}, the system's matrices of n = {n}")
-    arithmetic = reals(header["digits"])
-    output, varied = header["output"], header["varied"]
+    if system.n != n:
+        raise ValueError(f"zarr.json tells of n = {n}, the system's matrices of n = {system.n}")
+    varied = whole("varied")
     if varied not in (0, 2 * n, 2 * n + len(system.values()) + 1):
         raise ValueError(f"varied must be 0, or the {2 * n} numbers of a state, and the parameters; got {varied}")
-
-    def number(text: str) -> Any:
-        return arithmetic.array(text).item()
-
-    until = header["until"]
     return Plan(
         system=system,
-        method=method(header["method"]),
+        method=method_of_file(entry(header, "method")),
         reals=arithmetic,
-        t0=number(header["t0"]),
-        h=number(header["h"]),
+        t0=t0,
+        h=h,
         steps=0,
-        every=int(header["every"]),
-        row=Row(n, np.arange(n) if output is None else np.array(output, np.int64), varied),
+        every=whole("every"),
+        row=Row(n, dofs, varied),
         energies=_energies(header, system),
         events=_events(header, system),
-        many=header["kind"] == ENSEMBLE,
-        until=None if until is None else (number(until[0]), int(until[1])),
-        open=bool(header["open"]),
+        many=many,
+        until=until,
+        open=header["open"],
         allow_unstable=True,  # the stability of h was checked when the run began, or the check was switched off
         advice=None if header.get("advice") is None else Advice.from_record(header["advice"]),
     )

@@ -27,7 +27,7 @@ from leastaction.disk import UNFINISHED, is_held, lock
 from leastaction.errors import StoreError
 from leastaction.reading import require_regular
 from leastaction.store.checkpoint import Checkpoint
-from leastaction.store.header import check_header, checksum, interpreting, to_json
+from leastaction.store.header import check_layouts, checksum, interpreting, to_json
 
 FORMATS = {"path": 10, "ensemble": 10}
 _REASONS = {
@@ -151,7 +151,7 @@ class Archive:
                 "be read, with zarr alone"
             )
         with interpreting(path):
-            check_header(header)
+            check_layouts(header)
         return cls(path, group, header)
 
     def cut(self, name: str) -> int:

@@ -66,7 +66,7 @@ class Mechanics(Programs, Parameters):
             No velocity has this momentum.
         """
         Q, P, T, single = states_of(self.n, q, p, t, "p")
-        V, found = velocities(self.node, self.n, T, Q, P, self.values(params))
+        V, found = velocities(self.node, self.mass_varies_with_velocity, T, Q, P, self.values(params))
         if not found.all():
             failed = int(np.argmin(found))
             raise DegenerateLagrangianError(
@@ -181,7 +181,7 @@ class Mechanics(Programs, Parameters):
         self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray
     ) -> tuple[FloatArray, NDArray[np.bool_]]:
         """v(t, q, p) at K points with parameters (K, …), and a mask of the points that have a v; NaN elsewhere."""
-        return velocities(self.node, self.n, t, q, p, params)
+        return velocities(self.node, self.mass_varies_with_velocity, t, q, p, params)
 
     def energies(self, t: FloatArray, q: FloatArray, p: FloatArray, params: FloatArray) -> FloatArray:
         v, _ = self.velocities(t, q, p, params)

@@ -138,7 +138,8 @@ class FormStepper:
         for state, part, offset in zip(self.states[g], self.parts.tolist(), self.offsets.tolist(), strict=True):
             state[:, columns] = 0.0
             for name, block in blocks.items():
-                state[how.places[name], columns] = block
+                if (place := state[how.places[name]]).size:  # parameters of sums stand elsewhere
+                    place[:, columns] = block
             t0 = float(start.t) + offset * h
             single = {"h": part * h, "period": h, "t0": t0, "t": step, "alive": alive, "offset": offset}
             for name, value in single.items():

@@ -623,5 +623,6 @@ class FormStepper:
         for i in range(self.size, self.groups * self.lanes):
             self.block(i // self.lanes, "alive")[:, i % self.lanes] = 0.0
         self._phase[:] = integers[:: self.lanes, -2][: self.groups]
+        self._hard = self._hard or (bool(how.hard) and "resting" in how.places and bool(self._numbers("resting").any()))
         for g in range(self.groups):
             self._unbegun[g] = bool((self.block(g, "started") == 0.0).any())

@@ -58,10 +58,11 @@ OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Sub: ast.Add,
     ast.Mult: ast.Div,
     ast.Div: ast.Mult,
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
+    # Of floats, which are hardly ever equal, nobody can tell < from ≤.
+    ast.Lt: ast.GtE,
+    ast.LtE: ast.Gt,
+    ast.Gt: ast.LtE,
+    ast.GtE: ast.Lt,
     ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq,
     ast.And: ast.Or,
@@ -74,9 +75,11 @@ OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
 
 
 def places(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int]]:
-    """What can be changed, as (node, field, index in a list): not annotations, and nothing in messages."""
+    """What can be changed, as (node, field, index in a list): not annotations, messages and `strict=True`."""
     for field, value in ast.iter_fields(tree):
         if field in ("annotation", "returns") or isinstance(tree, ast.JoinedStr | ast.Raise):
+            continue
+        if isinstance(tree, ast.keyword) and tree.arg == "strict":
             continue
         for index, node in enumerate(value if isinstance(value, list) else [value]):
             if not isinstance(node, ast.AST):

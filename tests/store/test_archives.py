@@ -134,6 +134,22 @@ def test_an_archive_in_the_making_is_locked(tmp_path, archives):
             pass
 
 
+def test_half_a_chunk_that_a_killed_run_left_is_written_anew(tmp_path, archives):
+    """Also where the new rows end inside the chunk, since another thread has made the array longer meanwhile."""
+    from leastaction.store.archive import Archive
+
+    shutil.copytree(archives / "path", tmp_path / "run")
+    archive = Archive.open(tmp_path / "run", write=True)
+    cut, rows = archive.cut("q"), np.full((3, 2), 1.5)
+    with archive.writing():
+        archive.grow("q", 3 * cut, 0)
+        archive.put("q", (cut, 0), rows)
+        (half,) = (tmp_path / "run/q/c/1").rglob("*")
+        half.write_bytes(half.read_bytes()[:7])
+        archive.put("q", (cut, 0), rows)
+    assert (archive.read("q", (cut, cut + 3)) == rows).all()
+
+
 @pytest.mark.parametrize("mask", [0o022, 0o002, 0o077])
 def test_files_have_the_permissions_that_the_user_wants(tmp_path, mask):
     before = os.umask(mask)

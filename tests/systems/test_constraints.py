@@ -410,6 +410,13 @@ def test_project_gives_the_nearest_state():
     np.testing.assert_allclose(np.concatenate(same), np.concatenate([q, v]), rtol=0, atol=1e-15)
 
 
+def test_project_goes_shorter_ways_where_the_linearised_one_leads_away():
+    """From q₀ = 3 Newton's iteration for arctan q₀ = 0 goes to −9.5, and further away with every iteration."""
+    system = la.Lagrangian(lambda q, v: 0.5 * v @ v, n=2, constraints=lambda q: np.arctan(q[0]))
+    q, v = la.project(system, [3.0, 0.5], [1.0, 2.0])
+    np.testing.assert_allclose([*q, *v], [0.0, 0.5, 0.0, 2.0], rtol=0, atol=1e-15)
+
+
 def test_project_knows_time_and_parameters():
     q, v = la.project(HARD, [0.6, -0.8, 1.4, -1.4], [0, 0, 0, 0], t=0.5)
     slope = 0.1 * np.cos(0.5)

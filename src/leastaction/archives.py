@@ -14,11 +14,12 @@ from leastaction.results.paths import Paths
 from leastaction.results.stored_path import StoredPath
 from leastaction.run.archive import Disk, machine
 from leastaction.run.drive import prepare, usual_parts
+from leastaction.run.given_inputs import check_span, points_of, read_inputs
 from leastaction.run.plan import archive_path, check_count, check_length, number, positive, steps_until
 from leastaction.run.standing import Status
 from leastaction.run.view import view
 from leastaction.run.waiting import compiling, preparing
-from leastaction.step.inputs import Inputs, check_span, points_of, read_inputs
+from leastaction.step.inputs import Inputs
 from leastaction.store.archive import Archive
 from leastaction.store.header import interpreting
 from leastaction.version import __version__
@@ -161,7 +162,8 @@ def _goal(disk: Disk, standing: Any, steps: int | None, t_end: Any) -> int:
             "a run with a pace can be continued with steps=, or to the t_end that it was begun with: its last step "
             "ends there. For a later time begin a new run"
         )
-    until = None if t_end is None else _until(disk, t_end)
+    with plan.reals.working():
+        until = None if t_end is None else steps_until(number("t_end", t_end, plan.reals), plan.t0, plan.h)
     if plan.many:
         if steps is not None and plan.open:
             raise StoreError(f"the trajectories in {path} end at their t_end; new runs go on from there")
@@ -226,12 +228,6 @@ def _longer_inputs(disk: Disk, given: Mapping[str, Any] | None, steps: int, done
                     "new ones (a cubic spline through more samples is another spline everywhere)"
                 )
     return found
-
-
-def _until(disk: Disk, t_end: Any) -> int:
-    plan = disk.plan
-    with plan.reals.working():
-        return steps_until(number("t_end", t_end, plan.reals), plan.t0, plan.h)
 
 
 def _compare(disk: Disk) -> None:

@@ -80,6 +80,13 @@ def test_links_within_the_site_lead_somewhere(site, pages):
     assert not broken
 
 
+def test_pictures_of_a_page_differ(site, pages):
+    """Each block of MyST counts its plots anew: without names of their own two plots of a page would be one file."""
+    for name, page in pages.items():
+        drawn = [normpath(Path(name).parent / file) for file in page.loaded if "_images" in file]
+        assert len({(site / file).read_bytes() for file in drawn}) == len(drawn) or "gallery" in name, name
+
+
 def test_nothing_is_loaded_from_elsewhere(pages):
     outside = {
         (name, link)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.engine import long_steps, run
+from leastaction.engine import long_chords, run
 
 METHODS = ["simpson", "stormer-verlet", "P4N4Q8Gau", "P8N8Q16Gau", "P3N4Q6Lob", "midpoint"]
 
@@ -129,5 +129,5 @@ def test_wide_profiles_are_those_of_superlu(monkeypatch):
         return la.integrate(la.Lagrangian.sum([masses, springs], n=64), "P2N2Q4Gau", **start)
 
     along = path()
-    monkeypatch.setattr(long_steps, "MOST_PRODUCTS", 0.0)
+    monkeypatch.setattr(long_chords, "MOST_PRODUCTS", 0.0)
     assert path().q == pytest.approx(along.q, abs=1e-14) and along.stats["continued"] == 0

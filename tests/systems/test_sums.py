@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import leastaction as la
-from leastaction.engine import row_ranges
-from leastaction.engine.row_stretches import cut
+from leastaction.engine import sum_cells
+from leastaction.engine.sum_strips import cut
 from leastaction.events.motion import DetachedMotion
 from leastaction.kernel import native_lanes
 from leastaction.methods.registry import family
@@ -227,8 +227,8 @@ def tables_to_share():
 @pytest.mark.parametrize("name", list(tables_to_share()))
 def test_rows_of_a_cell_touch_no_other_range(name, monkeypatch):
     table, n = tables_to_share()[name]
-    monkeypatch.setattr(row_ranges, "RANGE", 64 if n > 64 else 8)
-    cut = row_ranges.cells_of(n, [table], 4)
+    monkeypatch.setattr(sum_cells, "RANGE", 64 if n > 64 else 8)
+    cut = sum_cells.cells_of(n, [table], 4)
     (cell,), last = cut.of, cut.phases[1]
     assert last > 1 and cell.max() == last
     covered = []

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from leastaction.engine.newton_equations import GIVEN, READ
 from leastaction.engine.sparsity import elimination_length, order_of, slopes_of
 from leastaction.program import Builder, Program, Value
 from leastaction.program.elimination import by_rows, factors, short_dot, substitute
@@ -33,8 +34,6 @@ from leastaction.step.sensitivity import sensitivity
 
 if TYPE_CHECKING:
     from leastaction.engine.form import Form, Values
-
-READ, GIVEN = ("q", "v", "multipliers"), ("f", "m", "g")
 
 
 def vary_length(step: Step, varied: int, lanes: int) -> float:

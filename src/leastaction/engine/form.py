@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.engine.carrying import Carrying
 from leastaction.engine.directions import vary, vary_length, vary_padded, vary_tables
 from leastaction.engine.ending import simple_end
+from leastaction.engine.linearised import Carrying
 from leastaction.engine.mass import mass_of
 from leastaction.engine.sparsity import LONGEST_ONCE
 from leastaction.engine.verdict import STATE, TINY, wanted
@@ -29,7 +29,7 @@ from leastaction.program import Builder, Program, Value, dot
 from leastaction.program.elimination import factors, square, substitute
 from leastaction.step.form import Step
 from leastaction.step.prediction import Prediction
-from leastaction.step.rows import OneByOne, Row, Rows, SideBySide, Table, at_step, numbers, size
+from leastaction.step.rows import OneByOne, Row, Rows, SideBySide, Table, numbers, size
 
 FloatArray = NDArray[np.float64]
 Values = dict[str, list[Any]]
@@ -46,39 +46,25 @@ SHORTEST, LONGEST = 1 / 8, 2.0  # a predicted step as a scale: at least and at m
 RESOLVED = 2.0**-24  # … and at least this part of q: shorter steps are not resolved
 
 
-@dataclass(frozen=True)
-class Lying(OneByOne):
-    """Every number a value; tables that depend on h are read from the state."""
+def two_sum(a: Value, b: Value, lost: Value) -> tuple[Value, Value]:
+    """a + b with what rounding leaves of it (Knuth). What was `lost` before is added to what is left now, not to b,
+    whose last place may be larger.
+    """
+    whole = a + b
+    part = whole - a
+    rest = lost + ((a - (whole - part)) + (b - part))
+    new = whole + rest
+    return new, rest - (new - whole)
 
-    B: Builder | None = None
 
-    def columns(self, name: str) -> list[Row]:
-        table = self.tables[name]
-        if not callable(table) or self.B is None:
-            return [list(column) for column in at_step(table, 1.0).T.tolist()]
-        begin, pattern = self.starts[name], at_step(table, 1.0)
-        found = self.B.values("tables")[begin : begin + pattern.size]
-        entries = np.array([*found, None], object)[:-1].reshape(pattern.shape)
-        there = pattern.T != 0
-        return [[a if k else 0.0 for a, k in zip(*of, strict=True)] for of in zip(entries.T, there, strict=True)]
+def clamped(top: Value, length: Value, place: Value, resolved: float = RESOLVED) -> Value:
+    """The scale of a coordinate: its predicted step, about as long as the latest ones, and resolved."""
+    return top.op("min", length * LONGEST).op("max", length * SHORTEST).op("max", place * resolved + TINY)
 
-    @cached_property
-    def starts(self) -> dict[str, int]:
-        found, begin = {}, 0
-        for name, table in self.tables.items():
-            if callable(table):
-                found[name] = begin
-                begin += at_step(table, 1.0).size
-        return found
 
-    @property
-    def size(self) -> int:
-        return sum(at_step(table, 1.0).size for table in self.tables.values() if callable(table))
-
-    def numbers(self, h: float) -> FloatArray:
-        """What the tables are at step h, (size, 1)."""
-        found = [np.asarray(at_step(table, h), float).ravel() for table in self.tables.values() if callable(table)]
-        return np.concatenate([np.zeros(0), *found])[:, None]
+def faded(length: Value, step: Value) -> Value:
+    """The length of the latest steps."""
+    return (length * FADING).op("max", TINY).op("max", step)
 
 
 @dataclass(frozen=True)
@@ -118,7 +104,7 @@ class Form:
         tables, padded = self.tables(), self.padded()
         if self.varies:
             tables, padded = tables | vary_tables(step, lanes), padded | vary_padded(step)
-        self.rows: Any = SideBySide(tables, lanes, None, padded) if self.side else Lying(tables)
+        self.rows: Any = SideBySide(tables, lanes, None, padded) if self.side else OneByOne(tables)
         self.blocks = self._blocks()
         self.names = {name for name, _ in self.blocks}
 
@@ -283,22 +269,12 @@ class Form:
     def landed(
         self, B: Builder, rows: Rows, x: Values, move: Row, impulse: Row, lengths: Row, z: Sequence[Row] | None = None
     ) -> Values:
-        """q and p with what rounding left over (Knuth's two-sum), the lengths of steps, t. What was left over before is
-        added to what is left now, not to the increment, whose last place may be larger (`step.form` says why).
-        """
-        state, carry = [], []
-        for a, b, c in zip([*x["q"], *x["p"]], [*move, *impulse], x["carry"], strict=True):
-            whole = a + b
-            part = whole - a
-            rest = c + ((a - (whole - part)) + (b - part))
-            new = whole + rest
-            state.append(new)
-            carry.append(rest - (new - whole))
+        """q and p with what rounding left over, the lengths of steps, t."""
+        sums = zip([*x["q"], *x["p"]], [*move, *impulse], x["carry"], strict=True)
+        state, carry = zip(*(two_sum(a, b, lost) for a, b, lost in sums), strict=True)
         w = len(x["q"])
-        longest = [(a * FADING).op("max", TINY).op("max", b) for a, b in zip(x["length"], lengths, strict=True)]
-        found = {"q": state[:w], "p": state[w:], "carry": carry, "length": longest, "t": [x["t"][0] + 1.0],
-                 "started": [1.0], "going": [0.0], "failed": [0.0]}  # fmt: skip
-        return found
+        return {"q": [*state[:w]], "p": [*state[w:]], "carry": [*carry], "length": [*map(faded, x["length"], lengths)],
+                "t": [x["t"][0] + 1.0], "started": [1.0], "going": [0.0], "failed": [0.0]}  # fmt: skip
 
     def solution(self, B: Builder, rows: Rows, x: Values) -> tuple[list[Row], Row]:
         """z at the control points, a row for each coordinate, and the impulse, of a step that is solved."""
@@ -326,10 +302,8 @@ class Form:
     def scaled(self, rows: Rows, x: Values, out: Values, Z: Sequence[Row]) -> Values:
         """The scale of each coordinate in the next step, from its predicted places."""
         tops = rows.packed([size(row) for row in Z])
-        out["scale"] = [
-            a.op("min", b * LONGEST).op("max", b * SHORTEST).op("max", abs(q) * RESOLVED + TINY).op("max", c)
-            for a, b, q, c in zip(tops, out["length"], out["q"], x["floor"], strict=True)
-        ]
+        parts = zip(tops, out["length"], out["q"], x["floor"], strict=True)
+        out["scale"] = [clamped(a, b, abs(q)).op("max", c) for a, b, q, c in parts]
         return out
 
     def foreseen(

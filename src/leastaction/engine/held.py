@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.engine.ending import settled
 from leastaction.engine.explicit import Explicit
 from leastaction.engine.form import RESOLVED, Blocks, Values
-from leastaction.engine.settling import settled
 from leastaction.engine.verdict import PATIENCE, TINY, judged, wanted
 from leastaction.program import Builder, Program, dot
 from leastaction.program.elimination import by_rows, factors, short_dot, substitute

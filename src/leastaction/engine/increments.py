@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.engine.ending import settled_anyhow, simple_end
+from leastaction.engine.ending import settled, settled_anyhow, simple_end
 from leastaction.engine.form import Blocks, Form, Values
 from leastaction.engine.increment_tables import padded as repeated
 from leastaction.engine.increment_tables import tables as chord_tables
@@ -25,7 +25,6 @@ from leastaction.engine.newton_equations import filled as _filled
 from leastaction.engine.newton_equations import iteration
 from leastaction.engine.residual import equations as chord_equations
 from leastaction.engine.residual import in_the_middle
-from leastaction.engine.settling import settled
 from leastaction.engine.sparsity import order_of
 from leastaction.engine.verdict import PATIENCE, judged, refuse, wanted
 from leastaction.program import Builder, Program, dot

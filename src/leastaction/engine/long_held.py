@@ -16,46 +16,29 @@ too, whether constraints depend on each other (`step.independence`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.engine.form import Blocks
+from leastaction.engine.ending import ROUNDING
+from leastaction.engine.form import Blocks, two_sum
 from leastaction.engine.increment_tables import inverse_of
-from leastaction.engine.long_steps import Eliminated, FloatArray, LongSteps, MassChord, ShiftedChord, two_sum
-from leastaction.engine.verdict import STALLED
-from leastaction.kernel.elimination import Assemble, Factor, Permuted, SolveOne
+from leastaction.engine.long_chords import Eliminated, MassChord, ShiftedChord
+from leastaction.engine.long_form import FloatArray
+from leastaction.engine.long_steps import LongSteps
+from leastaction.engine.verdict import MOST_ITERATIONS, STALLED
+from leastaction.kernel.elimination import Permuted
 from leastaction.kernel.script import Each, Once, Operation, Place, Repeat, Script, When, Zero
 from leastaction.program import Value, dot
 from leastaction.step.form import samples, stencils
 from leastaction.step.independence import INDEPENDENT, probe
 from leastaction.step.rows import Row, Table, total
 
-ENOUGH = 2.0**-50  # a change of the velocity so small, in parts of what it is summed from, changes nothing any more …
-ROUNDING = 1e-7  # … and one of this size that gets no smaller is rounding
-MOST_ITERATIONS = 50.0
-ROUGH = 2.0**-50  # rounding of coordinates where g is as rough as they are …
+ENOUGH = 2.0**-50  # rounding: of the velocity, in parts of what it is summed from; of coordinates, as rough as g …
 PATIENT = 20.0  # … and after so many iterations any increment that is STALLED is rounding
-
-
-@dataclass(frozen=True)
-class Held:
-    """What a system gives of its constraints at points: from q, and numbers `by` that go with it, numbers of each
-    coordinate, f, and of each constraint, g.
-
-    reaction   by multipliers: Gᵀλ, and g
-    end        by v: m, and ġ
-    lengths    by numbers u: Σ_j G_ij² u_j of each constraint
-    """
-
-    operations: Sequence[Operation]
-    q: Place
-    by: Place
-    f: Place
-    g: Place
 
 
 class LongHeld(LongSteps):
@@ -120,15 +103,15 @@ class LongHeld(LongSteps):
     def _lay_out(self) -> None:
         super()._lay_out()
         work, n, s = self.work, self.count, self.s
-        self.probe = work.arrays("probe", 1, self.beyond)
+        self.probe = work.arrays(1, self.beyond)
         self.reaction = self.how.held(self, "reaction", [self.control_time(k) for k in range(s + 1)])
         last = [self.control_time(s)]
         self.ending, self.pull, self.lengths = (
             self.how.held(self, name, last) for name in ("end", "reaction", "lengths")
         )
-        self.speed, self.weight = (work.arrays(f"end {name}", 1, n) for name in ("v", "mass"))
-        self.sine = work.arrays("sine", 1, self.beyond)
-        self.settled = work.single("settled", 8)
+        self.speed, self.weight = work.arrays(1, n), work.arrays(1, n)
+        self.sine = work.arrays(1, self.beyond)
+        self.settled = work.single(8)
         self.end = _End(self)
 
     def each_held(self, build: Any, reads: Mapping[str, Place], **writes: Place) -> Each:
@@ -190,13 +173,13 @@ class LongHeld(LongSteps):
         reads = {"held": self.multipliers, "solved": way.held}
         return [self.each_held(build, reads, held=self.multipliers, given=self.reaction.by)]
 
-    def _rounding(self, x: Any, scale: Sequence[Value]) -> dict[str, Value]:
+    def _rounding(self, x: Any, scale: Sequence[Value]) -> dict[str, Any]:
         """Increments of a chord that goes back and forth do not shrink evenly: at first only those count as rounding
         that are as small as that of coordinates, then larger ones.
         """
-        rough, *more = [q / unit * ROUGH for q, unit in zip(x["places"], scale, strict=True)]
-        for own in more:
-            rough = rough.op("max", own)
+        rough = reduce(
+            lambda a, b: a.op("max", b), [q / unit * ENOUGH for q, unit in zip(x["places"], scale, strict=True)]
+        )
         k = x["iterations"][0]
         return {"stalled": (k > PATIENT).where(STALLED, (rough * (k * k)).op("min", STALLED))}
 
@@ -298,7 +281,7 @@ class LongHeld(LongSteps):
             moved, summed, _, k, before, whole = x["settled"]
             whole = summed if first else whole.op("max", summed)
             size, k = moved / whole.op("max", 1e-280), k * 0.0 + 1.0 if first else k + 1.0
-            going = (size > ENOUGH) & (k < MOST_ITERATIONS)
+            going = (size > ENOUGH) & (k < float(MOST_ITERATIONS))
             if not first:
                 going = going & (size <= before * 0.5)
             return {"settled": [going.where(1.0, 0.0), k, size, whole]}
@@ -311,7 +294,7 @@ class LongHeld(LongSteps):
             sound = (sine * INDEPENDENT <= 1.0) & (size <= ROUNDING) & (broken <= 0.0)
             return {"failed": [~sound]}
 
-        places = Place("work", (*self.settled.only(0, 5).begins, *self.end.broken.begins))
+        places = Place("work", (*self.settled.only(0, 5).begins, *self.end.broken[0].begins))
         return self.once(build, {"settled": places})
 
     def _land(self) -> list[Operation]:
@@ -334,18 +317,11 @@ class LongHeld(LongSteps):
 
     def put(self, x: Mapping[str, FloatArray], lane: int, z: FloatArray, impulse: FloatArray, h: float) -> None:
         super().put(x, lane, z[:, : self.n], impulse, h)
-        block = np.zeros((self.s, self.beyond * self.lanes))
-        block[:, : self.m] = z[:, self.n :]
-        x["held"][: self.s * self.beyond] = block.reshape(-1, self.lanes)
+        x["held"][: self.s * self.beyond] = self.packed(z[:, self.n :])
 
     def unknowns_of(self, x: Mapping[str, FloatArray]) -> FloatArray:
         held = x["held"].reshape(3 * self.s, -1)[: self.s, : self.m].ravel()
         return np.append(super().unknowns_of(x), held)
-
-    def solved(self, x: Mapping[str, FloatArray], q: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
-        z = super().unknowns_of(x).reshape(self.s, self.n)
-        carry = x["carry"].reshape(2, -1)[1, : self.n]
-        return z, (x["p"].reshape(-1)[: self.n] - p) + carry
 
     def scratch(self, size: int, old: FloatArray, params: FloatArray) -> FloatArray:
         found = super().scratch(size, old, params)
@@ -365,22 +341,12 @@ class _End(Eliminated):
 
     def __init__(self, form: LongHeld) -> None:
         super().__init__(form, ("m_v",), form.control_time(form.s))
-        work, W, n, height, middle = form.work, form.lanes, self.n, form.height, self.middle
-        self.broken = work.single("end broken")
-        x, part = work.block("end right", height), (((middle.entries["m_v"], None),),)
+        W, middle = form.lanes, self.middle
+        (x,) = self.systems([(((middle.entries["m_v"], None),),)])
         self.x = Place("work", (x, x + form.count * W), W)
-        if self.wide:
-            factor: list[Operation] = [self.factor_sparse([part], [self.broken])]
-            self.solved: list[Operation] = [self.solve_sparse(lambda work: [work[x : x + height, None]])]
-        else:
-            matrix, y = self.matrix("end", 1), work.block("end ordered", height + 4 * W) + W
-            factor = [Assemble(matrix, self.table, len(middle.row), part), Factor(matrix, 1, self.broken)]
-            self.solved = [Permuted(self.index, n, y, x), SolveOne(matrix, 1, y, n),
-                           Permuted(self.index, n, x, y, back=True)]  # fmt: skip
-        self.factored: list[Operation] = [*middle.operations, *factor]
         own = middle.one[(middle.row == middle.column) & (middle.row < form.n)]
-        (weight,) = form.weight.begins
-        self.weighed = Permuted(work.keep(np.ascontiguousarray(own)), form.n, weight, middle.entries["m_v"])
+        slot = form.work.keep(np.ascontiguousarray(own))
+        self.weighed = Permuted(slot, form.n, form.weight.begins[0], middle.entries["m_v"])
 
 
 def _joined(places: Sequence[Place]) -> Place:

@@ -4,37 +4,33 @@ Three predictions are tried, one after the other:
 
 march         the motion, followed by the classical Runge–Kutta method from control point to control point
 linearised    the uniform motion, from which a first iteration finds the step of the linearised equations
-continuation  steps x h that grow from x → 0 to 1, each extrapolated from those before, so that the root is the one that
-              is connected with the motion
+continuation  steps x h that grow from x → 0 to 1 (`step.continuation`), so that the root is the one that is connected
+              with the motion
 
 A root is trusted where Newton's iteration contracts at once (`newton`) and the determinant of ∂R/∂z has the sign
-that it has for h → 0. A continuation goes past a change of that sign where its steps are so small that the motion is
-seen to pass there, as one that rests where it is unstable. With `branch="any"` any root is trusted.
+that it has for h → 0. With `branch="any"` any root is trusted.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.engine.call import Called
-from leastaction.engine.verdict import TRUST
-from leastaction.step.form import Step, stencils
+from leastaction.engine.linearised import Linearised
+from leastaction.engine.verdict import MOST_ITERATIONS, STALLED
+from leastaction.step.continuation import SECOND, SMALLEST, TRUST, follow, weights
+from leastaction.step.form import Step
 from leastaction.step.status import BRANCH_ENDS, NOT_CONVERGED, NOT_FINITE, SINGULAR, Failure
 
 FloatArray = NDArray[np.float64]
 
-MOST_ITERATIONS, MOST_ANYHOW = 16, 50
-SETTLED, STALLED = 1e-13, 1e-9  # increments relative to the step: done; done if they shrink no more
+SETTLED = 1e-13  # an increment, relative to the step, after which it is done; STALLED if they shrink no more
 WOKEN = 2.0**-20  # a coordinate whose step grows from such a part of it was set in motion: there is nothing to compare
-SECOND = 1 / 128  # what the second increment may be, in parts of the step
 RESOLVED = 2.0**-40  # steps shorter than such a part of the coordinate count as that long
-FIRST = 1 / 16  # the first part of a step in continuation
-SMALLEST = 2.0**-13  # the growth of a part at which its branch ends
 MARCHED = 4  # steps of Runge and Kutta, at least
 
 
@@ -76,7 +72,7 @@ class Rescue:
     def __init__(self, system: Any, step: Step, params: FloatArray) -> None:
         self.system, self.step, self.params = system, step, np.asarray(params, float)
         self.controls = np.array([float(d) for d in step.controls(20)[1:]])
-        self.slopes = [Called(term.slopes) for term in step.terms]
+        self.linearised = Linearised(step, self.params)
         if step.end is not None:
             self.end = Called(step.end.slopes.select("e_v", "c_v", "c_q", "c_t"))
 
@@ -133,7 +129,7 @@ class Rescue:
         """About that of the motion; behind it the multipliers with which g̈ = 0."""
         n, none = self.step.n, np.zeros(self.step.multipliers)
         given = {"t": t, "q": q, "v": v, "multipliers": none, "params": self.params, "inputs": inputs}
-        at = self.slopes[0](given)
+        at = self.linearised.slopes[0](given)
         M, turn = at["m_v"].reshape(n, n), at["m_q"].reshape(n, n) @ v if "m_q" in at else 0.0
         if self.end is None:
             return np.asarray(np.linalg.solve(M, at["f"] - turn))
@@ -145,14 +141,14 @@ class Rescue:
         M, G = (held[name].reshape(-1, self.step.n) for name in ("e_v", "c_v"))
         return np.block([[M, -G.T], [G, np.zeros((len(G), len(G)))]])
 
-    def _folds(self, t: float, q: FloatArray, h: float, solved: list[tuple[float, FloatArray]]) -> bool:
+    def _folds(self, t: float, q: FloatArray, h: float, solved: Any) -> bool:
         """Whether constraints depend on each other where a branch ends: a singular value of G in the metric of the mass
         is as small as the way that is left.
         """
         if self.end is None:
             return False
         x, n = solved[-1][0], self.step.n
-        place = q + self._extrapolated(solved, x + SMALLEST)[-1, :n]
+        place = q + _extrapolated(solved, x + SMALLEST)[-1, :n]
         held = self.end({"t": t + x * h, "q": place, "v": 0.0, "multipliers": 0.0, "params": self.params})
         weights = np.sqrt(np.abs(np.diagonal(held["e_v"].reshape(n, n))))
         rows = held["c_v"].reshape(-1, n) / np.where(weights > 0.0, weights, 1.0)
@@ -177,35 +173,22 @@ class Rescue:
         self, t: float, q: FloatArray, p: FloatArray, h: float, v: FloatArray, inputs: FloatArray, spent: int
     ) -> _Tried:
         """The root that is connected with the solution at h → 0."""
-        x, growth, negative = FIRST, 0.5, False
-        solved: list[tuple[float, FloatArray]] = []
-        while True:
-            guess = self._extrapolated(solved, x) if solved else self._uniform(t, q, v, h * x, inputs)
-            tried = self.newton(t, q, p, h * x, guess, inputs, near=bool(solved))
-            spent += tried.iterations
-            if tried.z is not None and (not solved or tried.negative == negative or growth < 4 * SMALLEST):
-                if x == 1.0:
-                    return _Tried(tried.z, 0, tried.residual, spent)
-                solved, negative, growth = [*solved, (x, tried.z)][-4:], tried.negative, min(2.0 * growth, 0.5)
-            elif solved:
-                growth = (1.0 / solved[-1][0] - 1.0 if x == 1.0 else growth) / 4.0
-                x = solved[-1][0]
-            else:
-                growth, x = 0.5, x / 12.0
-            if min(x, growth) < SMALLEST:
-                status = BRANCH_ENDS if solved and tried.status != NOT_FINITE else tried.status or BRANCH_ENDS
-                if solved and self._folds(t, q, h, solved):
-                    status = SINGULAR
-                raise Unsolved(Failure(status, tried.residual, spent, solved[-1][0] if solved else 0.0))
-            x = min(1.0, x * (1.0 + growth))
+        counts = [spent]
 
-    @staticmethod
-    def _extrapolated(solved: list[tuple[float, FloatArray]], x: float) -> FloatArray:
-        """The polynomial in x through the steps solved, and zero at x = 0."""
-        places = [0.0, *(a for a, _ in solved)]
-        weights = [math.prod((x - b) / (a - b) for b in places if b != a) for a in places[1:]]
-        found = sum(w * z for w, (_, z) in zip(weights, solved, strict=True))
-        return np.asarray(found)
+        def attempt(x: float, solved: Any) -> _Tried:
+            guess = _extrapolated(solved, x) if solved else self._uniform(t, q, v, h * x, inputs)
+            tried = self.newton(t, q, p, h * x, guess, inputs, near=bool(solved))
+            counts.append(tried.iterations)
+            return tried
+
+        tried, solved = follow(attempt)
+        reached = solved[-1][0] if solved else 0.0
+        if reached == 1.0:
+            return replace(tried, iterations=sum(counts))
+        status = BRANCH_ENDS if solved and tried.status != NOT_FINITE else tried.status or BRANCH_ENDS
+        if solved and self._folds(t, q, h, solved):
+            status = SINGULAR
+        raise Unsolved(Failure(status, tried.residual, sum(counts), reached))
 
     def velocity(self, t: float, q: FloatArray, p: FloatArray) -> FloatArray:
         """The velocity of a momentum."""
@@ -227,8 +210,7 @@ class Rescue:
         n, checked = self.step.n, self.step.checked
         before, begun, residual = (1 / 64 if near else np.inf), False, np.inf
         scale = np.maximum(np.abs(z[:, :n]).max(axis=0), np.abs(q) * RESOLVED + 1e-280)
-        most = MOST_ITERATIONS if checked else MOST_ANYHOW
-        for k in range(1, most + 1):
+        for k in range(1, MOST_ITERATIONS + 1):
             R, J, _, rough = self.equations(t, q, p, h, z, inputs)
             residual = float(np.abs(R).max())
             if not np.isfinite(R).all():
@@ -256,7 +238,7 @@ class Rescue:
             if checked and size > (min(TRUST * last, SECOND) if begun else TRUST * last if not near else last):
                 return _Tried(None, NOT_CONVERGED, size, k)
             begun, before = True, size
-        return _Tried(None, NOT_CONVERGED, size, most)
+        return _Tried(None, NOT_CONVERGED, size, MOST_ITERATIONS)
 
     def increment(self, J: Any, R: FloatArray) -> FloatArray | None:
         """−J⁻¹R; None where there is none. No numbers in J give no numbers here."""
@@ -280,47 +262,15 @@ class Rescue:
     def equations(
         self, t: float, q: FloatArray, p: FloatArray, h: float, z: FloatArray, inputs: FloatArray
     ) -> tuple[FloatArray, Any, FloatArray, FloatArray]:
-        """R, ∂R/∂z, the impulse (`step.form`), and what R is summed from, without signs; multipliers and their
-        equations stand behind all increments.
+        """R, ∂R/∂z, the impulse, and what R is summed from, without signs; multipliers and their equations stand behind
+        all increments.
         """
-        step, n, s, m = self.step, self.step.n, self.step.s, self.step.multipliers
-        N = s * n
-        R, J, impulse = np.zeros(s * (n + m)), np.zeros((s * (n + m), s * (n + m))), np.zeros(n)
-        R[N - n : N] = -p
-        rough = np.abs(R)
-        read = {"q": z[:, :n], "v": z[:, :n], "multipliers": z[:, n:]}
-        place = {"q": (slice(0, N), n), "v": (slice(0, N), n), "multipliers": (slice(N, None), m)}
-        put = {"f": (slice(0, N), n), "m": (slice(0, N), n), "g": (slice(N, None), m)}
-        for e, term in enumerate(step.terms):
-            table = stencils(step.samples(term), h)
-            for i, (time, weight) in enumerate(zip(table.times, table.weights, strict=True)):
-                point = {block: table.gather[block][i] @ read[block] for block in read}
-                point["q"] = q + point["q"]
-                driven = inputs[i] if len(inputs) else inputs
-                at = self._at(e, t + time, point["q"], point["v"], point["multipliers"], driven)
-                for name, (rows, _) in put.items():
-                    if name not in at:
-                        continue
-                    scatter, w = table.scatter[name][i], 1.0 if name == "g" else weight
-                    R[rows] += np.outer(scatter, w * at[name]).ravel()
-                    terms = np.abs(at[name])
-                    if name == "f":
-                        impulse += w * at[name]
-                    for block, (columns, _) in place.items():
-                        slope = at.get(f"{name}_{block}")
-                        if slope is not None:
-                            J[rows, columns] += w * np.kron(np.outer(scatter, table.gather[block][i]), slope)
-                            terms += np.abs(slope) @ np.abs(point[block])
-                    rough[rows] += np.outer(np.abs(scatter * w), terms).ravel()
-        return R, J, impulse, rough
+        values, K, rough = self.linearised(t, h, q, z, inputs)
+        n, N, end = self.step.n, z.size, self.step.s * self.step.n
+        values[end - n : end] -= p
+        rough[end - n : end] += np.abs(p)
+        return values[:N], K[:N, :N], values[N:], rough[:N]
 
-    def _at(
-        self, e: int, t: float, q: FloatArray, v: FloatArray, multipliers: FloatArray, inputs: FloatArray
-    ) -> dict[str, Any]:
-        """What a term gives at a point, derivatives as matrices."""
-        given = {"t": t, "q": q, "v": v, "multipliers": multipliers, "params": self.params, "inputs": inputs}
-        sizes = dict(self.step.terms[e].slopes.outputs)
-        return {
-            name: values.reshape(sizes[name.split("_")[0]], -1) if "_" in name else values
-            for name, values in self.slopes[e](given).items()
-        }
+
+def _extrapolated(solved: Any, x: float) -> FloatArray:
+    return np.asarray(sum(w * tried.z for w, (_, tried) in zip(weights(solved, x), solved, strict=True)))

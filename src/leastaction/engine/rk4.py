@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.engine.call import Called
-from leastaction.engine.form import SINGLE, Blocks, Form, Lying
-from leastaction.engine.long_steps import Work
+from leastaction.engine.form import SINGLE, Blocks, Form
+from leastaction.engine.long_form import Work
 from leastaction.engine.rescue import Solved, Unsolved
 from leastaction.engine.sparsity import LONGEST_ONCE, filled
 from leastaction.kernel import compile_program, native_lanes
@@ -33,6 +33,7 @@ from leastaction.methods.rk4 import increments
 from leastaction.program import Builder, Program
 from leastaction.program.elimination import by_rows, solve
 from leastaction.step.field import explicit, field, momenta, slopes
+from leastaction.step.rows import OneByOne
 from leastaction.step.status import NOT_FINITE, SINGULAR, Failure
 
 Array = NDArray[Any]
@@ -105,7 +106,7 @@ class Scripting(Writing):
 
     def at(self, program: Program, given: Mapping[str, Any]) -> dict[str, Any]:
         """What a Program gives; of the mass, where it begins."""
-        to, found = (self.work.single("", size) for size in (program.input_size, program.output_size))
+        to, found = (self.work.single(size) for size in (program.input_size, program.output_size))
         self._write(to, [a for name, _ in program.inputs for a in given[name]])
         self.operations.append(Call(self.work.native(compile_program(program)), to, found))
         parts = {name: found.begins[program.output_slice(name)] for name, _ in program.outputs}
@@ -118,12 +119,12 @@ class Scripting(Writing):
         row, column = np.nonzero(np.triu(there | there.T | np.eye(n, dtype=bool)))
         rows = profile(np.arange(n), np.append(row, column), np.append(column, row), native_lanes())
         table = np.stack([rows.places(row, column), row * n + column, column * n + row], axis=1).copy()
-        matrix = Matrix(work.keep(rows.tables()), n, work.block("", rows.size), rows.size, 0, 0, work.block("", n), 0)
-        return matrix, work.keep(table), len(row), work.single("")
+        matrix = Matrix(work.keep(rows.tables()), n, work.block(rows.size), rows.size, 0, 0, work.block(n), 0)
+        return matrix, work.keep(table), len(row), work.single()
 
     def eliminate(self, matrix: Any, right: Array) -> Array:
         (A, table, count, broken), n, W = self.mass, len(right), native_lanes()
-        pivots, x = self.work.single("", n), Place("work", self.work.single("", n + 3 * W).begins[W : W + n])
+        pivots, x = self.work.single(n), Place("work", self.work.single(n + 3 * W).begins[W : W + n])
         A = replace(A, inverse=pivots.begins[0])
         self._write(x, right[:, 0].tolist())
         self.operations += [Assemble(A, table, count, (((matrix, None),),)), Factor(A, 1, broken),
@@ -206,7 +207,7 @@ class RK4(Form):
         self.slopes = slopes(system, method.form, self.outer) if varied else None
         self.short = self._length() <= LONGEST_ONCE
         self.varies = varied > 0 and self._length(self.slopes) <= LONGEST_ONCE
-        self.rows: Any = Lying({})
+        self.rows: Any = OneByOne()
         self.blocks = self._blocks()
         self.names = {name for name, _ in self.blocks}
         self.work = Work(1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,9 @@ from leastaction.engine.form import SINGLE, Form, Watching
 from leastaction.engine.gauss import Gauss
 from leastaction.engine.held import Held
 from leastaction.engine.increments import Chord, Newton
+from leastaction.engine.long_form import Scripted
 from leastaction.engine.long_held import LongHeld
-from leastaction.engine.long_steps import LongSteps, Scripted
+from leastaction.engine.long_steps import LongSteps
 from leastaction.engine.mass import mass_of
 from leastaction.engine.rk4 import formed
 from leastaction.engine.shifted import DENSE
@@ -30,9 +31,6 @@ from leastaction.methods import Method, RungeKutta4, require_member
 from leastaction.program import Program
 from leastaction.step.form import Step
 
-if TYPE_CHECKING:
-    pass
-
 FloatArray = NDArray[np.float64]
 
 RUN = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3)
@@ -40,7 +38,6 @@ SHARED = frozenset((*SINGLE, "params", "mass"))  # blocks with the same number i
 FLEETING = {"tables", "E", "inverse", "inputs", "look", "doubt", "urgent", "z", "impulse", "from", "earlier"}
 MOST_HELD = 40  # unknowns of a step with constraints
 SHORT_VECTOR = 4  # lanes of a vector of which half would hold too little
-MOST_TABLES = 16  # steps h whose tables are kept
 
 
 def form_of(
@@ -80,7 +77,7 @@ class Engine:
         self.width, self.lanes, self.places = width, self.form.lanes, self.form.places
         self.values = max(place.stop for place in self.places.values())  # of a state
         self._native: dict[bool, tuple[Native, Any]] = {}
-        self._tables: dict[float, FloatArray] = {}
+        self._numbers = lru_cache(maxsize=16)(form.rows.numbers)
 
     @property
     def watches(self) -> bool:
@@ -143,37 +140,26 @@ class Engine:
         return int(hashlib.sha256(text.encode()).hexdigest()[:15], 16)
 
     def tables(self, h: float) -> FloatArray:
-        if h not in self._tables:
-            if len(self._tables) >= MOST_TABLES:
-                self._tables.clear()
-            self._tables[h] = np.broadcast_to(self.form.rows.numbers(h), (self.form.rows.size, self.lanes))
-        return self._tables[h]
+        return np.broadcast_to(self._numbers(h), (self.form.rows.size, self.lanes))
 
     @cached_property
-    def _unit_tables(self) -> tuple[FloatArray, NDArray[np.float64]]:
-        """The tables at h = 1, and the power of h, −1 … 2, that is a factor of each row."""
+    def _unit_tables(self) -> tuple[FloatArray, NDArray[np.int64]]:
+        """The tables at h = 1, and the power of h, 0, 1, 2 or −1, that is a factor of each row."""
         one, two = (self.form.rows.numbers(h) for h in (1.0, 2.0))
-        return one, np.select([(two == one * 2.0**k).all(axis=1) for k in (0, 1, 2)], [0.0, 1.0, 2.0], -1.0)
+        return one, np.select([(two == one * 2.0**k).all(axis=1) for k in (0, 1, 2)], [0, 1, 2], 3)
 
     def tables_in_passing(self, lengths: FloatArray) -> FloatArray:
         """Tables for single steps, quickly: their last bits are not those by which a long run keeps its energy."""
         one, power = self._unit_tables
-        return one * lengths[:, None, None] ** power[:, None]
+        powers = np.stack([lengths**0, lengths, lengths**2, 1 / lengths], axis=1)
+        return one * powers[:, power, None]
 
     def packed(self, x: FloatArray) -> FloatArray:
-        """q or p of the trajectories side by side, (width, n), as a block, (values, lanes)."""
+        """q or p of K states of trajectories side by side, (K, width, n), as blocks, (K, values, lanes)."""
         if not self.form.side:
-            return np.ascontiguousarray(x.T)
-        found = np.zeros(self.form.rows.length(self.step.n) * self.lanes)
-        found[: self.step.n] = x[0]
-        return found.reshape(-1, self.lanes)
-
-    def packed_alone(self, x: FloatArray) -> FloatArray:
-        """q or p of K states of one trajectory each, (K, n), as blocks, (K, values, lanes)."""
-        if not self.form.side:
-            return x[:, :, None]
+            return np.ascontiguousarray(x.swapaxes(1, 2))
         found = np.zeros((len(x), self.form.rows.length(self.step.n) * self.lanes))
-        found[:, : self.step.n] = x
+        found[:, : self.step.n] = x[:, 0]
         return found.reshape(len(x), -1, self.lanes)
 
     def unpacked(self, block: FloatArray) -> FloatArray:

@@ -70,7 +70,7 @@ class SingleSteps:
             given = (starts[:, 0], begun["q"], begun["p"], params)
             begun["v"], _ = how.how.system.velocities(*map(np.ascontiguousarray, given))
         for name, values in begun.items():
-            states[:, places[name]] = how.packed_alone(values)
+            states[:, places[name]] = how.packed(values[:, None])
         if states[:, places["params"]].size:
             states[:, places["params"]] = params[:, :, None]
         for name, value in (("h", lengths), ("period", lengths), ("t0", starts[:, 0])):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,6 @@ from leastaction.methods import Method
 from leastaction.step.status import GOING_WELL, NOT_CONVERGED, NOT_FINITE, SINGULAR, Failure
 from leastaction.step.stepper import Start, require_inputs
 from leastaction.step.stored_row import Row
-
-if TYPE_CHECKING:
-    pass
 
 FloatArray = NDArray[np.float64]
 
@@ -50,7 +47,7 @@ class FormStepper:
     """
 
     INTEGERS: tuple[str, ...] = ("status", "steps", "continued", "phase", "layout")
-    threads, hasty = 1, False
+    hasty = False
 
     def __init__(
         self, system: Any, method: Method, start: Start, row: Row | None = None, lanes: int = 1,
@@ -80,9 +77,8 @@ class FormStepper:
         self._kept = how.kept(self.row.columns)
         self._table: FloatArray | None = None
         self._table_first = 0
-        self._looks = np.zeros((self.groups * lanes, MOST_LOOKS if watch is not None else 0, 1 + how.shape.look))
-        numbers = 1 + self._looks.shape[1] * self._looks.shape[2]
-        self._noted = guarded((self.groups * lanes, numbers), "steps in doubt")
+        self._looks = MOST_LOOKS if watch is not None else 0, 1 + how.shape.look  # behind their count
+        self._noted = guarded((self.groups * lanes, 1 + self._looks[0] * self._looks[1]), "steps in doubt")
         self._rows: tuple[int, int, FloatArray] = (0, 0, np.zeros((self.size, 0, self.row.width)))
         self._unbegun = np.ones(self.groups, bool)
         for g in range(self.groups):
@@ -136,13 +132,14 @@ class FormStepper:
         own = np.minimum(lanes, self.size - 1)
         alive = (lanes < self.size) & (self.tally[lanes, STATUS] == GOING_WELL)
         columns = slice(None) if how.form.side else who
-        blocks = {"q": how.packed(q[own]), "p": how.packed(p[own]), "params": self.params[own].T}
+        blocks = {"q": how.packed(q[None, own])[0], "p": how.packed(p[None, own])[0], "params": self.params[own].T}
         if "v" in how.places:  # a run begins with the velocity that was given
             blocks["v"] = np.broadcast_to(start.v, q.shape)[own].T
         for state, part, offset in zip(self.states[g], self.parts.tolist(), self.offsets.tolist(), strict=True):
             state[:, columns] = 0.0
             for name, block in blocks.items():
-                state[how.places[name], columns] = block
+                if (place := state[how.places[name]]).size:  # parameters of sums stand elsewhere
+                    place[:, columns] = block
             t0 = float(start.t) + offset * h
             single = {"h": part * h, "period": h, "t0": t0, "t": step, "alive": alive, "offset": offset}
             for name, value in single.items():
@@ -337,7 +334,7 @@ class FormStepper:
             "rows": rows.ctypes.data + rows.strides[0] * own + 8 * self.row.width * row,
             "lane": rows.strides[0] // 8, "width": self.row.width,
             "kept": self._kept.ctypes.data, "kept_count": len(self._kept),
-            "looks": self._noted.ctypes.data + self._noted.strides[0] * own, "look_room": self._looks.shape[1],
+            "looks": self._noted.ctypes.data + self._noted.strides[0] * own, "look_room": self._looks[0],
             "look_lane": self._noted.shape[1], "step": now,
         }  # fmt: skip
         if self._table is not None:
@@ -468,7 +465,7 @@ class FormStepper:
             how.form.put(blocks, lane, solved.z, solved.impulse, h)
             own = slice(None) if how.form.side else lane
             if "floor" in blocks and np.ndim(solved.floor):
-                blocks["floor"][:, own] = how.packed(np.tile(solved.floor, (self.lanes, 1)))[:, own]
+                blocks["floor"][:, own] = how.packed(np.tile(solved.floor, (1, self.lanes, 1)))[0][:, own]
             for name in ("failed", "going"):
                 blocks[name][:, own] = 0.0
             blocks["spent"][:, own] += solved.iterations
@@ -491,29 +488,10 @@ class FormStepper:
         """The steps in which an event may lie, since this was asked last: which trajectory's, and rows (step, look)."""
         counts = self._noted[:, 0].astype(int)
         who = np.repeat(np.arange(len(counts)), counts)
-        notes = self._noted[:, 1:].reshape(self._looks.shape)
+        notes = self._noted[:, 1:].reshape(len(counts), *self._looks)
         found = np.concatenate([notes[i, :k] for i, k in enumerate(counts) if k] or [np.zeros((0, notes.shape[2]))])
         self._noted[:, 0] = 0.0
         return who, found.copy()
-
-    @property
-    def last(self) -> FloatArray:
-        """The leading coefficients of each trajectory's last step, by which a check judges the next, (size, n)."""
-        found = [self._last(g) for g in range(self.groups)]
-        return np.concatenate(found)[: self.size]
-
-    def _last(self, g: int) -> FloatArray:
-        block = self.block(g, "last")
-        return block[:, :1].T.copy() if self.engine.form.side else block.T.copy()
-
-    def set_last(self, i: int, lead: FloatArray) -> None:
-        g, lane = divmod(i, self.lanes)
-        if self.engine.form.side:
-            self.block(g, "last")[:] = lead[:, None]
-        else:
-            self.block(g, "last")[:, lane] = lead
-
-    # ---- single steps
 
     @cached_property
     def singles(self) -> SingleSteps:

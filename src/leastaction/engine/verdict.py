@@ -25,17 +25,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leastaction.program import Value
-from leastaction.step.prediction import TINY
+from leastaction.step.continuation import TRUST
+from leastaction.step.prediction import NEAR, TINY
 from leastaction.step.rows import Row, Rows, numbers
 from leastaction.step.rows import size as length
 
 EPS = 2.0**-52
 NEGLIGIBLE = EPS / 1000  # larger ones were seen as a drift of the energy, since what is left has a side
 ROUNDING = 8 * EPS  # increments that small are noise for the most part
+MOST_ITERATIONS = 50  # of the rescue, and of the velocity where a step ends
 STALLED = 1e-9  # the floor of an ill-conditioned mass: 10⁻¹² for chains of fifty links
-TRUST = 0.25  # by the theorem; …
-NEAR = 1 / 16  # … a prediction that misses by so little of the step was near any root there is, by mass chords, …
-FOLLOWED = 2.0**-10  # … and by derivatives, with which any root attracts
+FOLLOWED = 2.0**-10  # what NEAR is with derivatives, with which any root attracts
 FAR = 48.0  # a step grows by no such factor from one step to the next
 SLOW, SLOWER = 0.9, 0.5  # a second rate may be bad where the prediction was; a third one says how it goes on
 PATIENCE = 32  # further iterations that are worth more than derivatives, or another prediction

@@ -22,10 +22,10 @@ from leastaction.events.kinds import Watch
 from leastaction.kernel import loops
 from leastaction.methods import Galerkin
 from leastaction.numbers.rounding import Digits, Reals
+from leastaction.numbers.zeros import zeros
 from leastaction.program import Program
 from leastaction.step.stepper import Start, Stepper
 from leastaction.step.stored_row import Row
-from leastaction.step.zeros import zeros
 from leastaction.systems.lagrangian import Lagrangian
 from leastaction.systems.protocol import System
 
@@ -123,12 +123,6 @@ class Motion:
         return tau, left, ends
 
 
-def held_rows(system: Any, evaluate: Callable[[Program], NDArray[Any]]) -> NDArray[Any]:
-    """The gradients of constraints, (m, n); `evaluate` evaluates a Program of (t, q, v, params) at one state."""
-    m, n = system.m, system.n
-    return evaluate(system.geometry.select("G")).reshape(m, n) if m else np.zeros((0, n))
-
-
 def held(
     mechanics: Any, gradient: NDArray[Any], t: Any, q: NDArray[Any], eps: Any,
     evaluate: Callable[[Program], NDArray[Any]],
@@ -139,7 +133,7 @@ def held(
         return None
     if system.constraints is None:
         return lambda v: system.freely(gradient, t, q, v, np.ravel(mechanics.params))
-    G = held_rows(system, evaluate).astype(gradient.dtype)
+    G = evaluate(system.geometry.select("G")).reshape(system.m, system.n).astype(gradient.dtype)
     return lambda v: free_of(mechanics, gradient, G, t, q, v, eps)
 
 

@@ -130,7 +130,7 @@ class WatchedForms:
         return directions(self._solver.earlier, step, self._motion.params.shape[1])
 
     def state(self) -> dict[str, NDArray[Any]]:
-        return self._solver.state() | {"event_lead": self._solver.last, **self.watcher.state()}
+        return self._solver.state() | self.watcher.state()
 
 
 class WatchedStates(Alone):

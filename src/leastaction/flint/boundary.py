@@ -23,7 +23,7 @@ import flint
 from leastaction.flint.equations import Equations, Layout, Linearised, part
 from leastaction.flint.evaluate import function
 from leastaction.flint.mechanics import solve
-from leastaction.flint.newton import Problem, follow
+from leastaction.flint.newton import Problem, followed
 from leastaction.numbers.conversion import Balls, balls
 from leastaction.step.form import Step
 from leastaction.step.status import GOING_WELL
@@ -72,7 +72,7 @@ class Boundary:
 
         z = moved
         if self.s > 1:
-            found = follow(problem, uniform, n, self._bits)
+            found = followed(problem, uniform, n, self._bits)
             if found.status != GOING_WELL:
                 return found.reached
             z = found.z[: N - n] + moved

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from leastaction.flint.equations import Ending, Equations, Layout, Settled, part
 from leastaction.flint.evaluate import function
 from leastaction.flint.mechanics import Mechanics, solve
-from leastaction.flint.newton import Problem, Solution, follow, largest, lengths, log2, newton
+from leastaction.flint.newton import Problem, Solution, followed, largest, lengths, log2, newton
 from leastaction.flint.run import Driven, Run, behind
 from leastaction.numbers.conversion import Balls, ball, balls, mpf, mpfs
 from leastaction.numbers.precision import flint_bits, mpmath_bits
@@ -186,7 +186,7 @@ class GalerkinStepper(Run):
             z = [(d * phase.h * x * speed).mid() for d in self._d[1:] for speed in v]
             return z + [flint.arb(0)] * (self._layout.N - len(z))
 
-        return follow(self._problem(phase, t), uniform, self.n, self.bits)
+        return followed(self._problem(phase, t), uniform, self.n, self.bits)
 
     def _prolonged(self, z: Balls) -> Balls:
         """The polynomial of a step over the next one; multipliers stay."""

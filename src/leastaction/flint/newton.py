@@ -25,11 +25,8 @@ from leastaction.flint.equations import Linearised
 from leastaction.flint.mechanics import solve
 from leastaction.numbers.conversion import Balls, identity
 from leastaction.numbers.rounding import GUARD_BITS
+from leastaction.step.continuation import SECOND, TRUST, follow, weights
 from leastaction.step.status import BRANCH_ENDS, GOING_WELL, NOT_CONVERGED, NOT_FINITE, SINGULAR
-
-QUARTER = 2.0  # bits by which increments shrink where the root is the only one near the prediction
-SECOND = -7.0  # log₂ of what the second increment may be, in parts of the step
-SLOWEST = 2.0**-13  # the growth of a step in continuation at which its branch ends
 
 
 class Problem(NamedTuple):
@@ -87,7 +84,11 @@ def newton(
             begun, size, following = False, math.inf, 0.0
             continue
         below = size < GUARD_BITS - bits
-        if problem.checked and not below and size > (min(last - QUARTER, SECOND) if begun else last - QUARTER):
+        if (
+            problem.checked
+            and not below
+            and size > min(last + math.log2(TRUST), math.log2(SECOND) if begun else math.inf)
+        ):
             status = NOT_CONVERGED
             break
         curvature = max(size - 2.0 * last, float(-bits)) if begun else max(curvature, 0.0)
@@ -123,46 +124,32 @@ def _size(places: Any, increments: Balls, noise: Balls, z: Balls, scale: Balls) 
     return log2(result), woken
 
 
-def follow(
+def followed(
     problem: Callable[[float, Balls], Problem], uniform: Callable[[float], Balls], n: int, bits: int
 ) -> Solution:
-    """The root that is connected with the solution at h → 0, by steps x h that grow to h: from h/16, or less, which
-    the uniform motion predicts.
-
-    z is extrapolated in x from the steps before, and the first increment may be 1/32 of the step. The growth of x is
-    cut where the iteration fails, or where the determinant of ∂R/∂z changes its sign, as it does behind a fold;
-    unless the growth is so small that the motion is seen to pass there, as one that rests where it is unstable. Where
-    the growth becomes next to nothing, the branch ends.
+    """The root that is connected with the solution at h → 0 (`step.continuation`). The first increment of a step that
+    is extrapolated may be 1/32 of it.
     """
-    x, growth, spent, negative, way = 1 / 16, 0.5, 0, False, [flint.arb(0)] * n
-    solved: list[tuple[float, Balls]] = []
-    while True:
-        at = problem(x, way)
+    spent, way = [0], [flint.arb(0)] * n
+
+    def attempt(x: float, solved: Any) -> Solution:
+        if solved:
+            way[:] = map(max, way, lengths(problem(x, way).places, solved[-1][1].z))
         own, reach = bits if x == 1.0 else min(bits, 4 * GUARD_BITS), -3.0 if solved else math.inf
-        found = newton(at, _extrapolated(solved, x) if solved else uniform(x), own, reach=reach)
-        spent += found.iterations
-        if found.status == GOING_WELL and (not solved or found.negative == negative or growth < 4 * SLOWEST):
-            if x == 1.0:
-                return found._replace(iterations=spent)
-            solved, negative = [*solved, (x, found.z)][-4:], found.negative
-            way, growth = [*map(max, way, lengths(at.places, found.z))], min(2.0 * growth, 0.5)
-        elif solved:
-            growth = (1.0 / solved[-1][0] - 1.0 if x == 1.0 else growth) / 4.0
-            x = solved[-1][0]
-        else:
-            growth, x = 0.5, x / 12.0
-        if min(x, growth) < SLOWEST:
-            ended = BRANCH_ENDS if solved else found.status
-            return found._replace(status=ended, iterations=spent, reached=solved[-1][0] if solved else 0.0)
-        x = min(1.0, x * (1.0 + growth))
+        found = newton(problem(x, way), _extrapolated(solved, x) if solved else uniform(x), own, reach=reach)
+        spent.append(found.iterations)
+        return found
+
+    found, solved = follow(attempt)
+    reached = solved[-1][0] if solved else 0.0
+    status = GOING_WELL if reached == 1.0 else BRANCH_ENDS if solved else found.status
+    return found._replace(status=status, iterations=sum(spent), reached=reached)
 
 
-def _extrapolated(solved: Sequence[tuple[float, Balls]], x: float) -> Balls:
+def _extrapolated(solved: Any, x: float) -> Balls:
     """The polynomial in x through the steps solved, and zero at x = 0."""
-    places = [0.0, *(a for a, _ in solved)]
-    weights = [math.prod((x - b) / (a - b) for b in places if b != a) for a in places[1:]]
-    rows = zip(*(z for _, z in solved), strict=True)
-    return [sum((w * z for w, z in zip(weights, row, strict=True)), flint.arb(0)).mid() for row in rows]
+    rows = zip(*(found.z for _, found in solved), strict=True)
+    return [sum((w * z for w, z in zip(weights(solved, x), row, strict=True)), flint.arb(0)).mid() for row in rows]
 
 
 def lengths(places: Sequence[Iterable[int]], z: Balls) -> Balls:

@@ -217,7 +217,7 @@ def _call_jobs(c: _Code, jobs: str, begin: str, end: str, t: str, arrays: Sequen
 @dataclass(frozen=True)
 class Blocked:
     """An Each, jobs and another Each, range of coordinates by range, so that each range is done while it is in the
-    cache (`engine.row_ranges`).
+    cache (`engine.sum_cells`).
 
     slot     addresses of where the jobs of each cell begin; of where the ranges of each cell of the first phase begin;
              and of the ranges, (begin, end, low, high) in vectors: no later cell touches those from low to high

@@ -22,10 +22,10 @@ from leastaction.numbers.rounding import MOST_DIGITS, Reals, all_finite, reals
 from leastaction.reading import entry, floats, integer, listing, mapping, numbers, text
 from leastaction.results import files, tables
 from leastaction.run.advice import Advice
+from leastaction.run.given_inputs import from_record as inputs_from_record
 from leastaction.run.standing import Status
 from leastaction.step.form import samples
 from leastaction.step.inputs import Inputs
-from leastaction.step.inputs import from_record as inputs_from_record
 from leastaction.store.header import checked_output, method_of_file
 from leastaction.systems.protocol import System, from_record
 

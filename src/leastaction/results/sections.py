@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from leastaction.numbers.zeros import zeros
 from leastaction.results.inside_steps import states
 from leastaction.results.looks import look
-from leastaction.step.zeros import zeros
 
 if TYPE_CHECKING:
     from leastaction.results.path import Path

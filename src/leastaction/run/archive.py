@@ -38,11 +38,12 @@ from leastaction.program import Program
 from leastaction.reading import MOST_STEPS, entry, floats, integer, listing, mapping, numbers, real, text
 from leastaction.run.advice import Advice
 from leastaction.run.drive import Part, check_state, lanes, state_size
+from leastaction.run.given_inputs import check_span, points_of
+from leastaction.run.given_inputs import from_record as inputs_from_record
 from leastaction.run.plan import Plan
 from leastaction.run.standing import Block, Standing, Status
 from leastaction.run.starts import Starts
-from leastaction.step.inputs import Inputs, check_span, points_of
-from leastaction.step.inputs import from_record as inputs_from_record
+from leastaction.step.inputs import Inputs
 from leastaction.step.status import STAGES, Failure
 from leastaction.step.stored_row import Row
 from leastaction.store import texts

@@ -20,8 +20,9 @@ from leastaction.methods import method as method_named
 from leastaction.numbers.rounding import FLOAT64, Digits, Reals, all_finite, reals
 from leastaction.reading import MOST_STEPS
 from leastaction.run.advice import Advice
+from leastaction.run.given_inputs import read_inputs
 from leastaction.run.starts import Starts, begin, begin_paced, check_events_begin
-from leastaction.step.inputs import Inputs, read_inputs
+from leastaction.step.inputs import Inputs
 from leastaction.step.stored_row import Row
 from leastaction.systems.pace import Paced, paced
 from leastaction.systems.protocol import System, check_system

@@ -28,52 +28,35 @@ so that both g = 0 and ġ = 0 hold where a step ends. λ^0 of the next step take
 depend on μ, which is gauge there. With s = 1 and the trapezoidal rule this is RATTLE; the order is that of the method
 without constraints, min(2s, u), in q and in p, with Gauss and with Lobatto rules.
 
-A retraction x ⊕ z in place of q + z, as that of rotations, is another Program: of L(x ⊕ q, ∂(x ⊕ q) v), with x among
-the parameters and q the coordinates about x. Where x moves on to the place of the body, q becomes zero and p is carried
-over by the derivative of the chart, a canonical change (`tests/test_step_form.py` turns a heavy body so). If x moved in
-every step, −∂L_d/∂q_k would contain the derivative by x, too: the last equation would need one more output of the
-Program, and would not be linear in it. So x stays for some steps, and the step is symplectic. It keeps momenta of
-symmetries that act on q by matrices; unit quaternions with |q|² = 1 as a constraint keep those of rotations, too.
+A retraction x ⊕ z in place of q + z, as that of rotations, is another Program: of L(x ⊕ q, ∂(x ⊕ q) v) with x among the
+parameters. Between steps x may move to the place of the body, with q = 0 and p carried over by the derivative of the
+chart, a canonical change (`tests/step/test_charts.py`). A step itself keeps its x, so that it is symplectic.
 
-The rounding rule. In float64 the numbers h w_i and l_ν′(τ_i)/h are rounded once (l′ times a rounded 1/h), and gather
-and scatter share them: so the equations are those of a discrete action whose coefficients are a rounding away from the
-method's, and the step is symplectic. That is why R_s is written with l_s − 1 instead of an l_0 of its own: if both were
-rounded separately, they would not match, and the energy would drift by some 10⁻⁵ ε a step (Hairer, McLachlan and
-Razakarivony, BIT 48, 2008, 231–243, found this of rounded Runge–Kutta coefficients). Two more sources of drift were
-found by measuring the energy of many pendulums over 10⁶ steps: quotients by h (4·10⁻⁶ ε a step where 1/h is nearly a
-small odd number times 2^k, presumably since ties then all fall to one side), and sums that begin with p (up to 3·10⁻⁶
-ε). So p comes last.
+Rules of rounding, which keep the energy (docs/explanation/round_off.md has what each was measured to buy):
 
-Where an equation balances p + I against a momentum m, as that of a node does (`engine.gauss`), p − m comes first. Near
-the root p + I and m are nearly the same number. If both are rounded to multiples of the last place of p, they become
-the same multiple, and the equation seems to be solved, wherever between two multiples the velocity was when it came
-there, from the side of the prediction. The energy of charges in magnetic fields drifted by up to 7·10⁻⁴ ε a step. The
-difference p − m has no rounding, or next to none, and I + (p − m) tells what is left to its own last place.
-
-What is small is carried on. An iteration that ends with the increments dz knows the forces at z before them, and
-∂I/∂z dz is to be added to the impulse I. That is less than half the last place of I. Behind the sum it is rounded away,
-every time, and I stays on the side of the prediction: the energy of double pendulums by Newton's iteration drifted by
-1.9·10⁻⁴ ε a step. So what its sum with I loses is added to what the sums of the state have left over
-(`engine.increments`). That, in turn, is not added to the increment of the next step, but to what rounding leaves over
-there (`engine.form.Form.landed`).
-
-What is left where an iteration ends has a side, too. Chords come from the side of the prediction, in step after step,
-so that a thousandth of ε, relative to the step, is no chance, and is seen as a drift of up to 10⁻⁴ ε. So steps end with
-the forces at the last place, and iterations go on until next to nothing is left (`engine.verdict`, NEGLIGIBLE).
+1. h w_i and l_ν′(τ_i)/h are rounded once, l′ times a rounded 1/h, and gather and scatter share them. So the equations
+   are those of a discrete action, and R_s has l_s − 1 instead of an l_0 that would be rounded by itself.
+2. p comes last in a sum of forces.
+3. Where p + I balances a momentum m, p − m comes first: it has next to no rounding, and I + (p − m) has its own last
+   place.
+4. What a sum with I or with the state loses is added to what rounding leaves over in the next step, not to the next
+   increment (`engine.form.two_sum`).
+5. Iterations come from the side of the prediction. So they go on until next to nothing is left (`engine.verdict`,
+   NEGLIGIBLE), and a step ends with the forces at the last place.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.methods import Galerkin
 from leastaction.methods.quadrature import FLOAT64_DIGITS, lagrange_basis, lobatto, rounded
-from leastaction.program import Builder, Program
+from leastaction.program import Program
 from leastaction.program.ordering import ordered
 
 Array = NDArray[Any]
@@ -110,12 +93,7 @@ def stencils(samples: Samples, h: Any) -> Stencils:
     """The coefficients at step h, by the rounding rule, in the arithmetic of the samples. The arrays must not be
     changed: in float64 every call for the same h returns the same ones.
     """
-    return _kept_stencils(samples, h) if isinstance(h, float) else _stencils(samples, h)
-
-
-@lru_cache(maxsize=64)
-def _kept_stencils(samples: Samples, h: float) -> Stencils:
-    return _stencils(samples, h)
+    return _kept(samples, h) if isinstance(h, float) else _stencils(samples, h)
 
 
 def _stencils(samples: Samples, h: Any) -> Stencils:
@@ -129,6 +107,9 @@ def _stencils(samples: Samples, h: Any) -> Stencils:
         gather={"q": samples.l, "v": velocity, "multipliers": np.eye(r, s)},
         scatter={"f": ends, "m": velocity, "g": np.eye(r, s, -1)},
     )
+
+
+_kept = lru_cache(maxsize=64)(_stencils)
 
 
 @dataclass(frozen=True)
@@ -153,14 +134,6 @@ class Term:
     def ordered(self) -> Program:
         """The program, in an order that suits kernels."""
         return ordered(self.program)
-
-
-def with_rest(point: Program, rest: Program | None) -> Program:
-    """What a Program of (t, q, v, params) gives, and behind it the velocities of `rest`, if there are any."""
-    if rest is None:
-        return point
-    B = Builder(point.inputs)
-    return B.finished(**B.at(point, B.blocks()), **B.at(rest, B.blocks()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,22 +168,6 @@ class End:
     program: Program
     slopes: Program
     linear: bool
-
-
-class System(Protocol):
-    """What a step needs of a system; m is how many constraints hold."""
-
-    @property
-    def n(self) -> int: ...
-
-    @property
-    def m(self) -> int: ...
-
-    @property
-    def terms(self) -> tuple[Term, ...]: ...
-
-    @property
-    def end(self) -> End | None: ...
 
 
 @dataclass(frozen=True)
@@ -280,7 +237,7 @@ class Step:
         return samples(self.method, term.at, digits)
 
 
-def step_of(system: System, method: Galerkin) -> Step:
+def step_of(system: Any, method: Galerkin) -> Step:
     """The step of a method on a system."""
     return Step(system.n, method, system.terms, system.m, system.end)
 

@@ -11,8 +11,7 @@ which is orthogonal to no row that occurs in practice, and looks at the largest 
 
 from __future__ import annotations
 
-INDEPENDENT_BITS = 5  # fewer than those of the arithmetic
-INDEPENDENT = 2.0 ** (INDEPENDENT_BITS - 53)  # the smallest square of such a sine that float64 may see
+INDEPENDENT = 2.0**-48  # the smallest square of such a sine that float64 may see
 
 
 def probe(i: int) -> float:

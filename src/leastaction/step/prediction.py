@@ -34,7 +34,7 @@ from leastaction.step.rows import Row, Rows, Table, apply, size
 TINY = 1e-280  # no scale is zero: smaller increments are no motion, and have no digits left to compare
 WHOLE = 3  # up to this degree the last polynomial is extrapolated whole
 DIFFERENCES = 3  # of what the last predictions missed
-NEAR = 1 / 16  # differences are added where predictions with them came so near, in lengths of the latest steps
+NEAR = 1 / 16  # in lengths of the latest steps: a prediction that misses by so little was near any root there is
 
 
 @dataclass(frozen=True, eq=False)

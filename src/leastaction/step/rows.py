@@ -7,7 +7,7 @@ A row may also have a number for each coordinate: `packed` and `sums` make such 
 
 Side by side, a table of coefficients has other numbers in every lane, so it is part of what a kernel reads: columns,
 each a row, padded with zeros, or, where a kernel needs numbers there, with the last number. One by one a table is
-written into the kernel.
+written into the kernel, if it does not depend on h. `Rows` is either of both.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,33 +25,6 @@ from leastaction.program import LANE, Builder, Value
 
 Row = list[Any]  # Values; where they are known, numbers
 Table = NDArray[Any] | Callable[[Any], NDArray[Any]]  # a matrix, (length of a row, columns), or h ↦ such a matrix
-
-
-class Rows(Protocol):
-    """How rows lie, and what is done with them."""
-
-    side_by_side: bool
-
-    def length(self, count: int) -> int:
-        """How many values hold a row of so many numbers."""
-
-    def number(self, row: Row, i: int) -> Any:
-        """The i-th number of a row."""
-
-    def largest(self, values: Sequence[Value]) -> Value:
-        """The largest of all numbers in some values."""
-
-    def packed(self, values: Sequence[Value]) -> Row:
-        """A row of the largest numbers in each of the values."""
-
-    def sums(self, rows: Sequence[Row]) -> Row:
-        """A row of the sums of the numbers in each of the rows; where lanes have no number there is a zero."""
-
-    def columns(self, name: str) -> list[Row]:
-        """The columns of a table."""
-
-    def product(self, name: str, x: Row) -> Row:
-        """A table times a row."""
 
 
 def at_step(table: Table, h: Any) -> NDArray[Any]:
@@ -106,32 +80,62 @@ def _over(values: Sequence[Any]) -> Any:
 
 @dataclass(frozen=True)
 class OneByOne:
-    """Every number a value."""
+    """Every number a value. Tables that depend on h are a block of what the kernel reads."""
 
     tables: dict[str, Table] = field(default_factory=dict)
-    h: Any = None
+    B: Builder | None = None
     side_by_side = False
 
     def length(self, count: int) -> int:
+        """How many values hold a row of so many numbers."""
         return count
 
     def number(self, row: Row, i: int) -> Any:
+        """The i-th number of a row."""
         return row[i]
 
     def largest(self, values: Sequence[Value]) -> Value:
+        """The largest of all numbers in some values."""
         return _over(values)
 
     def packed(self, values: Sequence[Value]) -> Row:
+        """A row of the largest numbers in each of the values."""
         return list(values)
 
     def sums(self, rows: Sequence[Row]) -> Row:
+        """A row of the sums of the numbers in each of the rows; where lanes have no number there is a zero."""
         return [total(row) for row in rows]
 
     def columns(self, name: str) -> list[Row]:
-        return [list(column) for column in at_step(self.tables[name], self.h).T.tolist()]
+        """The columns of a table."""
+        table, pattern = self.tables[name], at_step(self.tables[name], 1.0)
+        if not callable(table) or self.B is None:
+            return [list(column) for column in pattern.T.tolist()]
+        begin = self.starts[name]
+        found = self.B.values("tables")[begin : begin + pattern.size]
+        entries = np.array([*found, None], object)[:-1].reshape(pattern.shape)
+        there = pattern.T != 0
+        return [[a if k else 0.0 for a, k in zip(*of, strict=True)] for of in zip(entries.T, there, strict=True)]
 
     def product(self, name: str, x: Row) -> Row:
+        """A table times a row."""
         return apply(self, self.columns(name), x)
+
+    @cached_property
+    def starts(self) -> dict[str, int]:
+        """Where each table that depends on h begins."""
+        sizes = {name: at_step(table, 1.0).size for name, table in self.tables.items() if callable(table)}
+        return dict(zip(sizes, accumulate([0, *sizes.values()]), strict=False))
+
+    @property
+    def size(self) -> int:
+        """How many values all tables take."""
+        return len(self.numbers(1.0))
+
+    def numbers(self, h: float) -> NDArray[np.float64]:
+        """What the tables are at step h, (size, 1)."""
+        found = [np.asarray(table(h), float).ravel() for table in self.tables.values() if callable(table)]
+        return np.concatenate([np.zeros(0), *found])[:, None]
 
 
 @dataclass(frozen=True)
@@ -195,11 +199,9 @@ class SideBySide:
 
     @property
     def size(self) -> int:
-        """Vectors of all tables."""
         return sum(height * width for _, height, width in self.places.values())
 
     def numbers(self, h: float) -> NDArray[np.float64]:
-        """What the tables are at step h, (size, lanes)."""
         found = np.zeros((self.size, self.lanes))
         for name, (begin, height, width) in self.places.items():
             matrix = np.asarray(at_step(self.tables[name], h), float)
@@ -209,3 +211,6 @@ class SideBySide:
                 columns[: matrix.shape[1], len(matrix) :] = matrix[-1][:, None]
             found[begin : begin + height * width] = columns.reshape(-1, self.lanes)
         return found
+
+
+Rows = OneByOne | SideBySide

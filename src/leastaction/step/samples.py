@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from leastaction.numbers.rounding import FLOAT64, Reals, all_finite
 
 RULES = ("previous", "linear", "cubic")
-SLACK = 1e-9  # of the whole span: a time so little outside is at its end
+SAME = 1e-9  # part of a step, or of the whole span: times so near each other are the same
 
 
 class Samples:
@@ -112,7 +112,7 @@ class Samples:
     def __call__(self, t: Any) -> NDArray[Any]:
         """The values at one time or many, shape t.shape + …, all of them within the samples."""
         asked = np.asarray(t, dtype=self.times.dtype)
-        slack = SLACK * (self.end - self.start)
+        slack = SAME * (self.end - self.start)
         outside = asked[(asked < self.start - slack) | (asked > self.end + slack)]
         if outside.size:
             raise ValueError(

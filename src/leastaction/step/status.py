@@ -11,8 +11,6 @@ NOT_FINITE = 2
 BRANCH_ENDS = 3
 SINGULAR = 4
 STOPPED = 5  # by an event, as asked
-IN_DOUBT = 8  # solved, but the root may be another one: continuation decides
-COARSE = 12  # not solved: the step is too coarse for its prediction
 RESTING = 9  # impacts follow each other without end
 HELD = 10  # no impulse throws the motion back from a wall
 STANDSTILL = 11  # at its pace a run never reaches the time at which it was to end
@@ -21,7 +19,7 @@ STANDSTILL = 11  # at its pace a run never reaches the time at which it was to e
 # The stages of a step, in one of which it fails: what it begins with; its equations; the question whether their root
 # belongs to the motion; the events in it.
 PREDICTION, ITERATION, BRANCH, EVENT = STAGES = ("prediction", "iteration", "branch", "event")
-_STAGES = {IN_DOUBT: BRANCH, COARSE: BRANCH, BRANCH_ENDS: BRANCH, RESTING: EVENT, HELD: EVENT, STANDSTILL: EVENT}
+_STAGES = {BRANCH_ENDS: BRANCH, RESTING: EVENT, HELD: EVENT, STANDSTILL: EVENT}
 
 
 @dataclass(frozen=True)

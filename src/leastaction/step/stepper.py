@@ -41,58 +41,33 @@ def require_inputs(system: Any, start: Start) -> None:
 class Stepper(Protocol):
     """Trajectories at work, in step with each other: one, or B in lanes.
 
-    done       steps done by each trajectory that goes on, the same number for all
     INTEGERS   what the integers of its state are, in their order
+    done       steps done by each trajectory that goes on, the same number for all
+    advance    do at most so many steps, and say how many were done: the state after k steps, for every k that `every`
+               divides, goes to rows[:, k // every − first], (B, …, width); `every` = 0 stores nothing
+    steps      done by each trajectory, (B,), and `status`: GOING_WELL, or what has ended it
+    at         the whole states reached, (q, p) and the derivatives carried, (B, whole_width)
+    spent      iterations, and steps solved by continuation, of each trajectory; `counts`: what else the solver tells
+    failure    why the trajectory failed that failed last
+    finish     bring what was computed on the way to where it is kept
+    state      copies of all that the steps to come depend on, a row for each trajectory; `restore` goes on from them,
+               to the last bit as if there had been no pause
     """
 
     INTEGERS: tuple[str, ...]
 
     @property
     def done(self) -> int: ...
-
-    def advance(self, steps: int, every: int, first: int, rows: NDArray[Any]) -> int:
-        """Do at most so many steps; returns how many were done.
-
-        The state after k steps, for every k that `every` divides, goes to rows[:, k // every − first], (B, …, width);
-        `every` = 0 stores nothing.
-        """
-        ...
-
-    def steps(self) -> NDArray[np.int64]:
-        """The steps done by each trajectory, (B,)."""
-        ...
-
-    def status(self) -> NDArray[np.int8]:
-        """The status of each trajectory, (B,): GOING_WELL, or what has ended it."""
-        ...
-
-    def at(self) -> NDArray[Any]:
-        """The whole states that the trajectories have reached, (q, p) and the derivatives carried, (B, whole_width)."""
-        ...
-
-    def spent(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Iterations, and steps solved by continuation, of each trajectory, (B,)."""
-        ...
-
-    def counts(self) -> dict[str, Any]:
-        """What the solver has to say about the steps so far."""
-        ...
-
-    def failure(self) -> Failure | None:
-        """Why the trajectory failed that failed last."""
-        ...
-
-    def finish(self, standing: Any) -> None:
-        """Bring what was computed on the way to where it is kept."""
-        ...
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Copies of everything that the steps to come depend on, with a row for each trajectory."""
-        ...
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from such copies, to the last bit as if there had been no pause."""
-        ...
+    def advance(self, steps: int, every: int, first: int, rows: NDArray[Any]) -> int: ...
+    def steps(self) -> NDArray[np.int64]: ...
+    def status(self) -> NDArray[np.int8]: ...
+    def at(self) -> NDArray[Any]: ...
+    def spent(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+    def counts(self) -> dict[str, Any]: ...
+    def failure(self) -> Failure | None: ...
+    def finish(self, standing: Any) -> None: ...
+    def state(self) -> dict[str, NDArray[Any]]: ...
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None: ...
 
 
 class PolynomialStepper(Stepper, Protocol):

@@ -1,4 +1,4 @@
-"""What a user gives for a system, checked: functions, the number of coordinates, parameters, constraints."""
+"""What a user gives for a system, checked: functions, the number of coordinates, parameters, constraints, inputs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from leastaction.numbers.rounding import FLOAT64, Reals, all_finite
 from leastaction.program import Program
+from leastaction.reading import integer, listing, mapping, text
 
 FloatArray = NDArray[np.float64]
 
+MOST_CHANNELS = 10_000  # of an input
 MOST_COORDINATES = 10_000  # of a Lagrangian that is written out: its derivatives would take hours
 
 Params = Mapping[str, Any] | FloatArray  # by name, or all of them as the flat array of `values`
@@ -77,3 +79,54 @@ def fewer(constraints: Program | None, n: int) -> Program | None:
             "those that follow from others, or add the coordinates that move"
         )
     return constraints
+
+
+def shapes_of(inputs: Mapping[str, Any] | None) -> dict[str, tuple[int, ...]]:
+    """The shape of each input, as a system is told them: an integer is the length of a vector, () a number."""
+    if not isinstance(inputs, Mapping | None):
+        raise TypeError(f"inputs must map names to shapes, as in inputs={{'u': 1}}; got {inputs!r}")
+    found = {}
+    for name, given in (inputs or {}).items():
+        shape = given if isinstance(given, tuple) else (given,)
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ValueError(f"an input's name must be that of an argument of the force; got {name!r}")
+        if not all(isinstance(k, int | np.integer) and not isinstance(k, bool) and k > 0 for k in shape):
+            raise ValueError(
+                f"the shape of input {name!r} must be a positive integer, the length of a vector, or a tuple of them, "
+                f"() for a number; got {given!r}"
+            )
+        found[name] = tuple(map(int, shape))
+    return found
+
+
+def size_of(shape: tuple[int, ...]) -> int:
+    return int(np.prod(shape, dtype=int))
+
+
+def shapes_from(record: Any) -> dict[str, tuple[int, ...]]:
+    """The shapes of a system's inputs, from a file's header."""
+    found = {}
+    for name, shape in mapping(record, "inputs").items():
+        sizes = (integer(k, f"the shape of input {name!r}", 1, MOST_CHANNELS) for k in listing(shape, "a shape"))
+        found[text(name, "an input's name")] = tuple(sizes)
+    return shapes_of(found)
+
+
+def flat(inputs: Given, shapes: Mapping[str, tuple[int, ...]], count: int, name: str) -> Any:
+    """Values of all inputs at so many states, (count, channels): by name, one for all or a row for each."""
+    if isinstance(inputs, np.ndarray):
+        size = sum(map(size_of, shapes.values()))
+        if inputs.shape[-1:] != (size,):
+            raise ValueError(f"the flat array of {name}'s inputs has {size} columns; got shape {inputs.shape}")
+        return np.broadcast_to(inputs, (count, size))
+    given = dict(inputs or {})
+    if set(given) != set(shapes):
+        what = f"has the inputs {', '.join(map(repr, shapes))}" if shapes else "has no inputs"
+        raise ValueError(f"{name} {what}: give values of just these, by name; got {sorted(given) or 'none'}")
+    rows = [np.zeros((count, 0))]
+    for key, shape in shapes.items():
+        value = np.asarray(given[key], float)
+        if value.shape not in (shape, (count, *shape)):
+            raise ValueError(f"input {key!r} has shape {shape}, or ({count}, …) with a row for each; got {value.shape}")
+        rows.append(np.broadcast_to(value, (count, *shape)).reshape(count, size_of(shape)))
+    return np.concatenate(rows, axis=1)

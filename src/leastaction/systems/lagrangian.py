@@ -12,20 +12,27 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from leastaction.docstrings import documented
-from leastaction.engine.long_steps import Scripted
+from leastaction.engine.long_form import Scripted
+from leastaction.engine.long_lagrangian import written
 from leastaction.engine.run import Engine, engine
 from leastaction.engine.stepper import FormStepper
-from leastaction.engine.written import written
 from leastaction.errors import TraceError
 from leastaction.methods import Galerkin, Method
 from leastaction.numbers.notation import to_texts
 from leastaction.program import Builder, Program
 from leastaction.reading import entry, integer, listing, mapping, numbers, text
-from leastaction.step.inputs import shapes_from, shapes_of
 from leastaction.step.status import BRANCH, Failure
 from leastaction.step.stepper import Start
 from leastaction.step.stored_row import Row
-from leastaction.systems.arguments import coordinate_names, degrees, fewer, takes_time, values_of
+from leastaction.systems.arguments import (
+    coordinate_names,
+    degrees,
+    fewer,
+    shapes_from,
+    shapes_of,
+    takes_time,
+    values_of,
+)
 from leastaction.systems.defaults import Usual
 from leastaction.systems.forces import DRIVEN, check_inputs, taken, total_force, with_inputs
 from leastaction.systems.mechanics import Mechanics, check_start

@@ -22,9 +22,8 @@ from leastaction.kernel.loops import evaluate
 from leastaction.kernel.velocities import velocities
 from leastaction.numbers.rounding import all_finite
 from leastaction.program import Builder, Program
-from leastaction.step.inputs import flat
 from leastaction.step.status import GOING_WELL, NOT_FINITE, SINGULAR
-from leastaction.systems.arguments import Given, Params
+from leastaction.systems.arguments import Given, Params, flat
 from leastaction.systems.frequencies import fastest
 from leastaction.systems.programs import Parameters, Programs
 

@@ -17,11 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leastaction.numbers.rounding import FLOAT64, Reals
-from leastaction.program import Program
+from leastaction.program import Builder, Program
 from leastaction.step.constraints import end, geometry, held, reaction
-from leastaction.step.form import End, Term, with_rest
-from leastaction.step.inputs import size_of
-from leastaction.systems.arguments import Params, values_of
+from leastaction.step.form import End, Term
+from leastaction.systems.arguments import Params, size_of, values_of
 from leastaction.systems.forces import with_force
 
 
@@ -175,7 +174,11 @@ class Programs:
         """(t, q, v, params) ↦ f, m, their derivatives f_q, f_v, m_q, m_v, and m_t; and first velocities for the solver,
         if L has no value at rest.
         """
-        return with_rest(self._node(self.hessian, m_t="Lvt"), self.rest)
+        node = self._node(self.hessian, m_t="Lvt")
+        if self.rest is None:
+            return node
+        B = Builder(node.inputs)
+        return B.finished(**B.at(node, B.blocks()), **B.at(self.rest, B.blocks()))
 
     @cached_property
     def sensitive_node(self) -> Program:

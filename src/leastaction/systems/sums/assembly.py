@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.engine.row_ranges import Cells, cells_of
-from leastaction.engine.row_sums import ZERO, Blocks, Evaluation, Strips, padded
+from leastaction.engine.sum_cells import Cells, cells_of
+from leastaction.engine.sum_jobs import ZERO, Blocks, Evaluation, Strips, padded
 from leastaction.kernel import Write, native_lanes
 from leastaction.program import Builder, Program, dot
 from leastaction.step.constraints import geometry, rate

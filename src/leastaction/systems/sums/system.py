@@ -15,10 +15,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leastaction.engine.long_steps import Scripted
+from leastaction.engine.long_form import Scripted
+from leastaction.engine.long_sums import summed
 from leastaction.engine.run import Engine, engine
 from leastaction.engine.stepper import FormStepper
-from leastaction.engine.sums import summed
 from leastaction.errors import ConstraintError, DegenerateLagrangianError
 from leastaction.methods import Galerkin, Method
 from leastaction.numbers.notation import to_texts

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.engine.long_held import Held
-from leastaction.engine.long_steps import LongSteps, Middle, Sweep
-from leastaction.engine.mass import Mass, mass_of
+from leastaction.engine.long_form import Held, LongForm, Middle, Sweep
+from leastaction.engine.mass import mass_of
 from leastaction.engine.rescue import Rescue
 from leastaction.kernel import compile_program, native_lanes
 from leastaction.kernel.script import Call, Each, Operation, Place
@@ -29,38 +28,14 @@ class Written:
 
     def __init__(self, system: Any, method: Galerkin, step: Step) -> None:
         self.system, self.method, self.step, self.n = system, method, step, step.n
-        self.channels = step.channels
-        # Increments go back and forth between coordinates that constraints hold together: then one measure is for all.
-        self.weighted = step.multipliers > 0 and self.mass.constant
-        self.kinds = int(self.weighted)
-
-    @cached_property
-    def mass(self) -> Mass:
-        return mass_of(self.step)
-
-    @property
-    def constant(self) -> bool:
-        return self.mass.constant
-
-    @property
-    def diagonal(self) -> bool:
-        return self.mass.diagonal and self.constant
-
-    @property
-    def separable(self) -> bool:
-        return self.mass.separable and self.diagonal
-
-    @property
-    def vectors(self) -> int:
-        return -(-len(self.method.table.c) // self.lanes)
-
-    @property
-    def lanes(self) -> int:
-        return native_lanes()
-
-    @property
-    def padded(self) -> int:
-        return -(-self.n // self.lanes) * self.lanes
+        self.mass, self.lanes, self.channels = mass_of(step), native_lanes(), step.channels
+        self.constant, self.diagonal = self.mass.constant, self.mass.diagonal and self.mass.constant
+        self.separable = self.mass.separable and self.diagonal
+        self.curved, slopes = step.end is not None and not step.end.linear, step.terms[0].slopes
+        self.hollow = any(slopes.code[k] == ("const", 0.0) for k in slopes.output("m_v")[:: self.n + 1])
+        self.weighted = step.multipliers > 0 and self.constant
+        self.kinds, self.vectors = int(self.weighted), -(-len(method.table.c) // self.lanes)
+        self.padded = -(-self.n // self.lanes) * self.lanes
 
     def _node(self, *names: str) -> Program:
         """The node's Program for padded coordinates."""
@@ -72,12 +47,12 @@ class Written:
     def _unpadded(self, B: Builder) -> dict[str, list[Any]]:
         return {name: x[: self.n] if name in ("q", "v") else x for name, x in B.blocks().items()}
 
-    def sweep(self, form: LongSteps, name: str, nodes: Sequence[int]) -> Sweep:
+    def sweep(self, form: LongForm, name: str, nodes: Sequence[int]) -> Sweep:
         names = ("f",) if self.separable else ("f", "m")
         calls, (t, q, v), found = self._calls(form, name, self._node(*names), nodes, ("t", "q", "v"), names)
         return Sweep(calls, Place("work", t.begins), q, v, found[0], found[-1], False)
 
-    def held(self, form: LongSteps, name: str, times: Sequence[int]) -> Held:
+    def held(self, form: LongForm, name: str, times: Sequence[int]) -> Held:
         """What constraints give at points (`long_held.Held`)."""
         n, m, N, W = self.n, self.step.multipliers, self.padded, self.lanes
         M = -(-m // W) * W
@@ -99,19 +74,8 @@ class Written:
         calls, (_, q, other), out = self._calls(form, name, B.finished(**whole), times, ("t", "q", "by"), "fg")
         return Held(calls, q, other, *out)
 
-    @property
-    def curved(self) -> bool:
-        """Whether the mass depends on v."""
-        return not cast(End, self.step.end).linear
-
-    @property
-    def hollow(self) -> bool:
-        """Whether the diagonal of the mass has zeros."""
-        slopes = self.step.terms[0].slopes
-        return any(slopes.code[k] == ("const", 0.0) for k in slopes.output("m_v")[:: self.n + 1])
-
     def _calls(
-        self, form: LongSteps, name: str, program: Program, nodes: Sequence[int], reads: Sequence[str],
+        self, form: LongForm, name: str, program: Program, nodes: Sequence[int], reads: Sequence[str],
         gives: Sequence[str],
     ) -> tuple[list[Call], list[Place], list[Place]]:  # fmt: skip
         """A Program at some points, side by side: calls of it, and where it reads and gives blocks."""
@@ -119,8 +83,8 @@ class Written:
         native = compile_program(program, L, bounded=L > 1)
         groups = -(-len(nodes) // L)
         slot = work.native(native)
-        given = [work.block(f"{name} given {g}", program.input_size * L) for g in range(groups)]
-        found = [work.block(f"{name} found {g}", program.output_size * L) for g in range(groups)]
+        given = [work.block(program.input_size * L) for g in range(groups)]
+        found = [work.block(program.output_size * L) for g in range(groups)]
 
         def places(begins: Sequence[int], first: int) -> Place:
             at = tuple(begins[k // L] + first * L + k % L for k in range(len(nodes)))
@@ -140,10 +104,10 @@ class Written:
             form.points.append((t.begins[k], i, [given[k // L] + (first + j) * L + k % L for j in range(channels)]))
         return calls, [block(x) for x in reads], outputs
 
-    def around(self, form: LongSteps, before: Each, sweep: Sweep, after: Each) -> list[Operation]:
+    def around(self, form: LongForm, before: Each, sweep: Sweep, after: Each) -> list[Operation]:
         return [before, *sweep.operations, after]
 
-    def driven(self, form: LongSteps) -> list[Operation]:
+    def driven(self, form: LongForm) -> list[Operation]:
         """Times and inputs of all points, where the node reads them."""
         points, vectors, W = [*form.points, *form.middles], self.vectors, form.lanes
         begin = form.places["inputs"].start
@@ -157,7 +121,7 @@ class Written:
 
         return [form.once(build, reads, **{"given t": at_t, "given inputs": at_inputs})]
 
-    def middle(self, form: LongSteps, what: Sequence[str], time: int) -> Middle:
+    def middle(self, form: LongForm, what: Sequence[str], time: int) -> Middle:
         slopes, n, work, m = self.step.terms[0].slopes, self.n, form.work, self.step.multipliers
         held = self.step.terms[1].slopes if m else None
         there, zero = dict(slopes.outputs), ("const", 0.0)
@@ -195,8 +159,8 @@ class Written:
             if any(x.known != 0 for x in gyro):
                 found["gyro"] = gyro
         program = B.finished(**found)
-        slot, label = work.native(compile_program(program, 1)), " ".join(what)
-        given, out = work.block(f"{label} given", program.input_size), work.block(f"{label} found", program.output_size)
+        slot = work.native(compile_program(program, 1))
+        given, out = work.block(program.input_size), work.block(program.output_size)
         form.params_at.append((given + program.input_slice("params").start, 1))
         form.middles.append((given + program.input_slice("t").start, time, []))
         if self.channels:
@@ -213,7 +177,7 @@ class Written:
         call = [Call(slot, Place("work", (given,)), Place("work", (out,)))]
         return Middle(call, q, v, entries, row, column, e, e + len(row), multipliers)
 
-    def fill(self, form: LongSteps, work: FloatArray, params: FloatArray) -> Any:
+    def fill(self, form: LongForm, work: FloatArray, params: FloatArray) -> Any:
         for begin, lanes in form.params_at:
             work[begin : begin + len(params) * lanes] = np.repeat(params, lanes)
         (begin,) = form.mass_place.begins

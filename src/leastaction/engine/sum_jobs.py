@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.engine.row_stretches import Part, cut
+from leastaction.engine.sum_strips import Part, cut
 from leastaction.kernel import Native, Strip, Write, compile_strip, native_lanes
 from leastaction.kernel.guarded import guarded
 from leastaction.kernel.loops import Loop

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leastaction.engine.long_held import Held
-from leastaction.engine.long_steps import MOST_KINDS, LongSteps, Middle, Sweep
+from leastaction.engine.long_form import Held, LongForm, Middle, Sweep
 from leastaction.engine.rescue import Rescue, Unsolved
-from leastaction.engine.row_sums import Blocks, JobList
+from leastaction.engine.sum_jobs import Blocks, JobList
 from leastaction.kernel.script import Blocked, Each, Jobs, Operation, Place, Zero
 from leastaction.methods import Galerkin
 from leastaction.step.constraints import rate, squares
@@ -21,6 +20,8 @@ from leastaction.step.form import samples, stencils
 from leastaction.step.status import NOT_FINITE, SINGULAR, Failure
 
 FloatArray = NDArray[np.float64]
+
+MOST_KINDS = 16  # that are judged together; with more each coordinate is judged by itself
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Facts:
 class Summed:
     """A sum and a method."""
 
-    channels, vectors, weighted = 0, 0, False
+    channels, vectors, weighted, hollow = 0, 0, False, False  # whether a mass is hollow a term alone does not tell
     stiffness: tuple[str, ...] = ("m_v", "f_q")
 
     def __init__(self, system: Any, method: Galerkin) -> None:
@@ -61,6 +62,7 @@ class Summed:
         names, own = np.unique(kinds, return_inverse=True)
         self.kinds = len(names) if len(names) <= MOST_KINDS else 0
         self.kind_of = own
+        self.curved = system.m > 0 and any(summand.node.depends("m_v", "v") for summand in self.sums.summands)
 
     @cached_property
     def slopes(self) -> Blocks:
@@ -79,21 +81,21 @@ class Summed:
     def jobs(self) -> JobList:
         return JobList(self.sums.forces if self.separable else self.sums._gradient("f", "m"))
 
-    def sweep(self, form: LongSteps, name: str, nodes: Sequence[int]) -> Sweep:
+    def sweep(self, form: LongForm, name: str, nodes: Sequence[int]) -> Sweep:
         work, count = form.work, form.count
-        f = work.arrays(f"{name} f", len(nodes), count)
-        m = f if self.separable else work.arrays(f"{name} m", len(nodes), count)
+        f = work.arrays(len(nodes), count)
+        m = f if self.separable else work.arrays(len(nodes), count)
         if form.job_slot < 0:
             form.job_slot = work.slot(2)
-        q = form.place("q") if name == "last" and not self.sums.m else work.arrays(f"{name} q", len(nodes), count)
-        v = q if self.separable else work.arrays(f"{name} v", len(nodes), count)
+        q = form.place("q") if name == "last" and not self.sums.m else work.arrays(len(nodes), count)
+        v = q if self.separable else work.arrays(len(nodes), count)
         jobs = [
             Jobs(form.job_slot, form.times.only(i), q.only(k), v.only(k), f.only(k), m.only(k))
             for k, i in enumerate(nodes)
         ]
         return Sweep(jobs, form.times.only(*nodes), q, v, f, m, True)
 
-    def around(self, form: LongSteps, before: Each, sweep: Sweep, after: Each) -> list[Operation]:
+    def around(self, form: LongForm, before: Each, sweep: Sweep, after: Each) -> list[Operation]:
         cells, (jobs,) = self.sums.cells, sweep.operations
         if cells.phases[1] == 1:
             return [before, jobs, after]
@@ -109,10 +111,10 @@ class Summed:
         assert isinstance(jobs, Jobs)
         return [Blocked(slot, before, jobs, after, cells.phases[1], cells.phases[-1], len(vectors))]
 
-    def driven(self, form: LongSteps) -> list[Operation]:
+    def driven(self, form: LongForm) -> list[Operation]:
         return []
 
-    def held(self, form: LongSteps, name: str, times: Sequence[int]) -> Held:
+    def held(self, form: LongForm, name: str, times: Sequence[int]) -> Held:
         """What constraints give at points (`long_held.Held`)."""
         work, sums, behind = form.work, self.sums, form.count * form.lanes
         vectors, slot = form.height // form.lanes, form.work.slot(2)
@@ -123,8 +125,8 @@ class Summed:
         else:
             rows = sums.of_rows(squares, held=True)
         form.further.append((slot, JobList(rows)))
-        q, found = (work.arrays(f"{name} {x}", len(times), vectors) for x in ("q", "found"))
-        by = _further(q, behind) if name == "reaction" else work.arrays(f"{name} by", len(times), form.count)
+        q, found = (work.arrays(len(times), vectors) for _ in range(2))
+        by = _further(q, behind) if name == "reaction" else work.arrays(len(times), form.count)
         operations: list[Operation] = []
         for k, i in enumerate(times):
             at, to = q.only(k), found.only(k)
@@ -132,33 +134,23 @@ class Summed:
             operations += [Zero(to, vectors * form.lanes), Jobs(slot, form.times.only(i), at, other, to, to)]
         return Held(operations, q, by, found, _further(found, behind))
 
-    @property
-    def curved(self) -> bool:
-        """Whether the mass depends on v."""
-        return any(summand.node.depends("m_v", "v") for summand in self.sums.summands)
-
-    @property
-    def hollow(self) -> bool:
-        """Whether the diagonal of the mass has zeros: a term alone does not tell."""
-        return False
-
     @cached_property
     def masses(self) -> Blocks:
         """The mass, and beside it G and Gᵀ."""
         sums = self.sums
         return Blocks(sums.n, sums.summands, "m_v", held=sums.held, size=sums.size) if sums.m else sums.mass
 
-    def middle(self, form: LongSteps, what: Sequence[str], time: int) -> Middle:
+    def middle(self, form: LongForm, what: Sequence[str], time: int) -> Middle:
         work, vectors = form.work, form.height // form.lanes
         blocks = self.sums.matrices if "f_q" in what else self.masses
         upper = np.flatnonzero(blocks.row <= blocks.column)
         mirror = np.searchsorted(blocks.keys, blocks.column * blocks.size + blocks.row)
-        name, count = " ".join(what), len(blocks.keys)
-        q, v = (work.arrays(f"{name} middle {x}", 1, vectors) for x in "qv")
+        count = len(blocks.keys)
+        q, v = (work.arrays(1, vectors) for _ in "qv")
         operations: list[Operation] = []
         entries = {}
         for block in what:
-            entries[block] = work.block(f"{name} {block}", count + form.lanes)
+            entries[block] = work.block(count + form.lanes)
             at, jobs = Place("work", (entries[block],)), JobList(blocks.strips[block])
             slot = work.slot(2)
             form.further.append((slot, jobs))
@@ -167,7 +159,7 @@ class Summed:
         held = _further(q, form.count * form.lanes)
         return Middle(operations, q, v, entries, row, column, upper, mirror[upper], held)
 
-    def fill(self, form: LongSteps, work: FloatArray, params: FloatArray) -> Any:
+    def fill(self, form: LongForm, work: FloatArray, params: FloatArray) -> Any:
         kept = []
         for slot, jobs in [(form.job_slot, self.jobs), *form.further]:
             table, arrays = jobs.given(params)

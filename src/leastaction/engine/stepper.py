@@ -601,5 +601,6 @@ class FormStepper:
         for i in range(self.size, self.groups * self.lanes):
             self.block(i // self.lanes, "alive")[:, i % self.lanes] = 0.0
         self._phase[:] = integers[:: self.lanes, -2][: self.groups]
+        self._hard = bool((self.states[:, :, how.places["resting"]] > 0.0).any()) and bool(how.hard)
         for g in range(self.groups):
             self._unbegun[g] = bool((self.block(g, "started") == 0.0).any())

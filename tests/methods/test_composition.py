@@ -117,6 +117,15 @@ def test_lanes_are_paths_and_threads_do_not_matter():
     np.testing.assert_allclose(watched.reduced["E"][:, 0], energy.min(axis=1), rtol=1e-13)
 
 
+@pytest.mark.parametrize("name", ["yoshida", "suzuki", "yoshida6", "suzuki8"])
+def test_factors_are_known_to_all_digits(name):
+    """Σ w = 1 and Σ w³ = 0, without which there is no order above two."""
+    w = la.compose("midpoint", name).factors(60)
+    with mpmath.workdps(80):
+        assert abs(mpmath.fsum(w) - 1) < mpmath.mpf(10) ** -60
+        assert abs(mpmath.fsum(x**3 for x in w)) < mpmath.mpf(10) ** -60
+
+
 @pytest.mark.parametrize("digits", [None, 30])
 def test_derivatives_by_state_parameters_and_h(digits):
     """Against central differences, with a Lagrangian that depends on t."""

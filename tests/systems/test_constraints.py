@@ -10,6 +10,7 @@ import pytest
 from scipy.optimize import least_squares
 
 import leastaction as la
+from leastaction.systems.projection import tangent_basis
 from systems import catalogued
 from thrift import rest_slow
 
@@ -753,6 +754,23 @@ def test_no_impulse_leads_away_from_a_wall_that_the_constraints_hold():
 
 
 # -------------------------------------------------------------------------------------------------- analysis
+
+
+def test_directions_along_the_manifold_know_that_the_mass_changes():
+    """ġ = 0 is a condition on q and p: where M depends on q, v changes with q though p does not."""
+    system = la.Lagrangian(
+        lambda q, v: 0.5 * (v[0] ** 2 + (1 + q[0] ** 2) * v[1] ** 2) - q[1], n=2, constraints=lambda q: q @ q - 1
+    )
+    q, small = np.array([0.6, -0.8]), 1e-6
+    p = system.momentum(q, [0.8, 0.6])
+
+    def rate(q, p):
+        return q @ system.velocity(q, p)
+
+    for dq, dp in tangent_basis(system, 0.0, q, p, system.values()).T.reshape(2, 2, 2):
+        assert abs(q @ dq) < 1e-15
+        change = rate(q + small * dq, p + small * dp) - rate(q - small * dq, p - small * dp)
+        assert abs(change) < 1e-9 * small
 
 
 def test_analysis_knows_constraints():

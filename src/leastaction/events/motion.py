@@ -109,7 +109,7 @@ class Motion:
         g(b)) of two places and the values there. Returns τ, the remaining values of g, and the states.
         """
 
-        known, ends = np.full(len(who), np.nan, starts.dtype), starts[:, 1:].copy()
+        known, ends = np.full(len(who), -1.0, starts.dtype), starts[:, 1:].copy()  # −1: no place is known
 
         def values(k: NDArray[np.intp], tau: NDArray[Any]) -> NDArray[Any]:
             passed = tau * lengths[k]

@@ -216,8 +216,7 @@ class Gauss(Form):
         V = [[a + b for a, b in zip(*of, strict=True)] for of in zip(V, moves, strict=True)]
         new = [self._along(rows, row) for row in V]
         moved = [[a - b for a, b in zip(*of, strict=True)] for of in zip(new, Z, strict=True)]
-        plain = [[x["h"][0] * a for a in row] for row in gaps] if masses else None
-        after = judged(rows, x, moved, new, first=first, patience=PATIENCE, corrected=twice, plain=plain)
+        after = judged(rows, x, moved, new, first=first, patience=PATIENCE, corrected=twice)
         after |= {"Z": [y for row in new for y in row], "V": [y for row in V for y in row]}
         after |= {"E": E} if first else {}
         after |= {"stiff": [1.0]} if self.soft else {}

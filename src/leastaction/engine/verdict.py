@@ -54,7 +54,6 @@ def judged(
     squares: bool = False,
     corrected: bool = False,
     lands: bool = False,
-    plain: Sequence[Row] | None = None,
 ) -> dict[str, list[Any]]:
     """What an iteration changes of the state beside the unknowns; x is the state, `moves` the increments and `places`
     the whole increments of the step, a row for each coordinate.
@@ -64,7 +63,6 @@ def judged(
     squares    whether it contracts quadratically
     corrected  whether all iterations but the first one contract by the square of what the first one contracts by
     lands      whether the result follows from forces that are evaluated at the root again
-    plain      the increments that the mass alone would make of the same residual; None: they are the moves
     """
     n, one, started = len(moves), x["going"][0].B.number(1.0), x["started"][0]
     scale = list(x["scale"])
@@ -73,15 +71,13 @@ def judged(
         scale = [started.where(a, a.op("max", b).op("max", TINY)) for a, b in zip(scale, longest, strict=True)]
     units = numbers(rows, [one / a for a in scale], n)
     size, reach = (_largest(rows, units, of) for of in (moves, places))
-    most = None if plain is None else _largest(rows, units, plain)
-    found = ruled(x, size, reach, first=first, patience=patience, squares=squares, corrected=corrected, lands=lands,
-                  plain=most)  # fmt: skip
+    found = ruled(x, size, reach, first=first, patience=patience, squares=squares, corrected=corrected, lands=lands)
     return found | ({"scale": scale} if first else {})
 
 
 def ruled(
     x: Mapping[str, Sequence[Value]], size: Value, reach: Value, *, first: bool, patience: int, squares: bool = False,
-    corrected: bool = False, lands: bool = False, stalled: Any = STALLED, plain: Value | None = None,
+    corrected: bool = False, lands: bool = False, stalled: Any = STALLED,
 ) -> dict[str, list[Any]]:  # fmt: skip
     """The rule alone, of the size of an increment and of the whole step, in scales, and of the size at which increments
     that shrink no more are rounding.
@@ -89,7 +85,7 @@ def ruled(
     one, sound = size.B.number(1.0), (size < FAR) & (reach < FAR)
     if first:
         solved, slow, rate = size <= NEGLIGIBLE, size < 0.0, one
-        nearest = (size <= (NEAR if plain is None else FOLLOWED)).where(0.0, 1.0)
+        nearest = (size <= NEAR).where(0.0, 1.0)
     else:
         before, least, k = x["size"][0], x["rate"][0], x["iterations"][0]
         now = size / before
@@ -98,10 +94,11 @@ def ruled(
         factor = rate * rate if squares or lands else (k < 1.5).where(rate * rate, rate) if corrected else rate
         left = hidden * factor
         solved = (left <= NEGLIGIBLE) | ((now > 0.5) & (size <= stalled))
-        nearest = (k < 1.5).where(x["nearest"][0].op("min", now if plain is None else plain / before), x["nearest"][0])
+        nearest = x["nearest"][0].op("min", (k < 1.5).where(now, one) if squares else now)
         hopeless = (left * power(factor, patience) > NEGLIGIBLE) & (k > 1.5)
-        slow = (size > STALLED) & ((now > (k < 2.5).where(SLOW, SLOWER)) | hopeless) | (nearest > TRUST)
+        slow = (size > STALLED) & ((now > (k < 2.5).where(SLOW, SLOWER)) | hopeless)
         solved = solved & (nearest <= TRUST)
+        slow = slow | (nearest > TRUST) if squares else slow | ((now > 0.5) & (size <= stalled) & ~solved)
     failed = ~sound | (slow & ~solved)
     return {
         "going": [~failed & ~solved],

@@ -10,8 +10,9 @@ solved   What would come next is NEGLIGIBLE: δ_k θ, or δ_k θ² where the ite
          as δ_{k−1} θ at most.
          Or increments that were STALLED at rounding level shrink no more (θ > ½).
 trusted  The first rate was at most TRUST: by the theorem of Newton and Kantorovich (Deuflhard, Newton Methods for
-         Nonlinear Problems, 2.1) there is then one root near the prediction. Or the first increment was a small part of
-         the step (NEAR): the prediction was near any root there is. Later rates tell of other places.
+         Nonlinear Problems, 2.1) there is then one root near the prediction. Over the waves of a force there are others
+         as near, so shifted systems count the second increment as the mass alone would make it: h → 0 is near, too. Or
+         the first increment was a small part of the step (NEAR, FOLLOWED). Later rates tell of other places.
          Where det ∂R/∂z is known it has the sign that it has for h → 0 (`refuse`).
 failed   A number is not finite; an increment or the step is longer than FAR times its scale; the iteration shrinks too
          slowly (SLOW, SLOWER from the third rate on), or would take more than `patience` further iterations.

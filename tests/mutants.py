@@ -39,7 +39,7 @@ ROOMS = {
     ),
     "verdict": (
         ["engine/verdict.py", "engine/rescue.py"],
-        ["tests/step/test_branch.py", "tests/step/test_coarse_steps.py", "tests/run/test_failures.py", "tests/step"],
+        ["tests/engine/test_verdict.py", "tests/step", "tests/run/test_failures.py"],
     ),
     "forms": (
         ["engine/form.py", "engine/gauss.py", "engine/increments.py", "engine/newton_*.py", "engine/explicit.py"],

@@ -36,8 +36,9 @@ def iterate(sizes, reach=1.0, patience=512, **how):
     [
         ([0.03, 1e-4, 1e-9, 1e-20], {"squares": True}, ("solved", 3)),  # 10⁻⁹ θ² is negligible
         ([0.03, 1e-4, 1e-9, 1e-20], {}, ("solved", 4)),  # 10⁻⁹ θ is not
-        ([0.5, 0.1, 0.02, 1e-20], {}, ("solved", 4)),  # trusted, since the first rate is below a quarter
-        ([0.5, 0.2], {}, ("failed", 2)),  # far from where it began, and no such rate
+        ([0.5, 0.1, 0.02, 1e-20], {}, ("solved", 4)),  # trusted, since the first rate is below a quarter …
+        ([0.5, 0.2, 0.02, 1e-20], {}, ("solved", 4)),  # … or the second one is
+        ([0.5, 0.2], {"squares": True}, ("failed", 2)),  # of Newton's iteration only the first one counts
         ([0.03, 0.02, 1e-20], {}, ("solved", 3)),  # so near to where it began needs none
         ([0.03, 0.02, 0.012, 0.0072], {}, ("failed", 4)),  # a second rate may be 0.6, a third one may not
         ([0.03, 0.029], {}, ("failed", 2)),

@@ -9,10 +9,9 @@ solved   What would come next is NEGLIGIBLE: δ_k θ, or δ_k θ² where the ite
          twice. The smallest rate seen counts: rounding may hide how small an increment is, so one below ROUNDING counts
          as δ_{k−1} θ at most.
          Or increments that were STALLED at rounding level shrink no more (θ > ½).
-trusted  The first rate was at most TRUST: by the theorem of Newton and Kantorovich (Deuflhard, Newton Methods for
-         Nonlinear Problems, 2.1) there is then one root near the prediction. Over the waves of a force there are others
-         as near, so shifted systems count the second increment as the mass alone would make it: h → 0 is near, too. Or
-         the first increment was a small part of the step (NEAR, FOLLOWED). Later rates tell of other places.
+trusted  A rate was at most TRUST, of Newton's iteration the first one: by the theorem of Newton and Kantorovich
+         (Deuflhard, Newton Methods for Nonlinear Problems, 2.1) there is then one root near the place where that
+         iteration began. Or the first increment was a small part of the step (NEAR): the prediction was near a root.
          Where det ∂R/∂z is known it has the sign that it has for h → 0 (`refuse`).
 failed   A number is not finite; an increment or the step is longer than FAR times its scale; the iteration shrinks too
          slowly (SLOW, SLOWER from the third rate on), or would take more than `patience` further iterations.
@@ -36,7 +35,6 @@ NEGLIGIBLE = EPS / 1000  # larger ones were seen as a drift of the energy, since
 ROUNDING = 8 * EPS  # increments that small are noise for the most part
 MOST_ITERATIONS = 50  # of the rescue, and of the velocity where a step ends
 STALLED = 1e-9  # the floor of an ill-conditioned mass: 10⁻¹² for chains of fifty links
-FOLLOWED = 2.0**-10  # what NEAR is with derivatives, with which any root attracts
 FAR = 48.0  # a step grows by no such factor from one step to the next
 SLOW, SLOWER = 0.9, 0.5  # a second rate may be bad where the prediction was; a third one says how it goes on
 PATIENCE = 32  # further iterations that are worth more than derivatives, or another prediction

@@ -350,13 +350,13 @@ def test_the_largest_comparison_tells_whether_any_lane_holds(lanes, same):
 
 @pytest.mark.parametrize(("lanes", "count"), [(2, 2), (4, 4), (4, 3), (8, 8), (8, 6), (8, 13)])
 def test_a_table_times_a_row_side_by_side(lanes, count):
-    """Woven, where it fills a vector by a vector, or column by column: the product is that of the matrix."""
+    """The product is that of the matrix."""
     random = np.random.default_rng(count)
     matrix, x = random.normal(size=(count, count)), random.normal(size=count)
-    rows = SideBySide({"matrix": lambda h: matrix * h}, lanes, woven=frozenset({"matrix"}))
+    rows = SideBySide({"matrix": lambda h: matrix * h}, lanes)
     height = rows.length(count)
     B = Builder([("h", 1), ("tables", rows.size), ("x", height)])
-    product = SideBySide(rows.tables, lanes, B, woven=rows.woven).product("matrix", B.values("x"))
+    product = SideBySide(rows.tables, lanes, B).product("matrix", B.values("x"))
     program = B.build(y=[value.k for value in product])
     given = np.zeros((program.input_size, lanes))
     given[0], given[1 : 1 + rows.size] = 0.5, rows.numbers(0.5)

@@ -31,7 +31,7 @@ def test_the_jacobian_of_a_step_is_made_of_them(method):
     m, k, h = 1.7, 2.3, 0.11
     system = la.Lagrangian(lambda q, v: m * v[0] ** 2 / 2 - k * q[0] ** 2 / 2, n=1)
     form, solve = method.linear_form(), Rescue(system, step_of(system, method), np.zeros(0)).equations
-    R, J, _ = solve(0.0, np.array([0.3]), np.array([0.2]), h, np.zeros((method.s, 1)), np.zeros(0))
+    R, J, _, _ = solve(0.0, np.array([0.3]), np.array([0.2]), h, np.zeros((method.s, 1)), np.zeros(0))
     R_q = (solve(0.0, np.array([1.3]), np.array([0.2]), h, np.zeros((method.s, 1)), np.zeros(0))[0] - R).ravel()
     size = np.abs(form.A).max() * m / h
     np.testing.assert_allclose(J, form.A * m / h - h * form.B * k, rtol=0, atol=1e-14 * size)

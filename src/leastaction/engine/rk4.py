@@ -170,6 +170,7 @@ class Calls:
         self.found.append(v)
         return np.asarray(v)
 
+    @np.errstate(all="ignore")  # what is no number is seen, and failed
     def solve(self, t: float, q: Array, p: Array, h: float, inputs: Array) -> Solved:
         self._begin(t, q, p, h, inputs, 0.0)
         moves, n = self.form.moves(self, self.y[:, None])[:, 0], self.form.n

